@@ -92,7 +92,7 @@ impl FindingVisitor for Renamer<'_> {
 }
 
 impl Renamer<'_> {
-    /// Renames one record's host, and returns its new name; absent for a record of several hosts.
+    /// Renames the host of one record, and returns the host's new name; absent for a record of several hosts.
     fn record(&self, fields: HostFields<'_>) -> Option<String> {
         let id = fields.id?;
         let name = self.name(id);
@@ -113,7 +113,7 @@ impl Renamer<'_> {
         match self.renamed.get(id) {
             Some(renamed) => renamed.name.clone(),
             None if id == "all" => id.to_owned(),
-            // A host that the findings do not list.
+            // The findings do not list this host.
             None => "a host".to_owned(),
         }
     }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(now.hosts[0].host_name.len(), "host 01".len());
     }
 
-    /// Collects the texts in a JSON document that contain the mark, each with its field.
+    /// Collects the texts in a JSON document that contain the example host's name, each with its field.
     fn marked<'a>(value: &'a Value, field: &'a str, found: &mut Vec<(&'a str, &'a str)>) {
         match value {
             Value::String(text) if text.contains(filled::NAME) => found.push((field, text)),
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn no_finding_names_a_host() {
-        // Every text of every record contains a host's name.
+        // In these findings, every text of every record contains the example host's name.
         let mut findings: Findings = filled::filled();
         let texts = |findings: &Findings| serde_json::to_value(findings).unwrap();
         let full = texts(&findings);

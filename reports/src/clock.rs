@@ -11,10 +11,10 @@ pub(crate) struct Clock {
     zone: TimeZone,
 }
 
-/// Offset of the zone's clock from UTC, from a given time on.
+/// Offset of the zone's clock from UTC, which applies from a given time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Offset {
-    /// Time since which it applies, ms since 1970-01-01 UTC.
+    /// Time from which the offset applies, in ms since 1970-01-01 UTC.
     pub from_ms: i64,
     /// Offset from UTC, in ms.
     pub offset_ms: i64,
@@ -24,7 +24,7 @@ pub(crate) struct Offset {
 /// 23 or 25 hours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DayPart {
-    /// The day's midnight, ms since 1970-01-01 UTC.
+    /// The day's midnight, in ms since 1970-01-01 UTC.
     pub day_ms: i64,
     /// Start, in hours since midnight.
     pub from_hour: f64,
@@ -90,8 +90,8 @@ impl Clock {
         format!("{start} to {end}")
     }
 
-    /// Days up to the one before the end: `Monday 16 to Sunday 22 November 2026`; with times if the ends
-    /// are not midnights.
+    /// Days of a span whose ends are midnights: `Monday 16 to Sunday 22 November 2026`, without the day that
+    /// begins at the end. For other ends, returns the span with times.
     pub(crate) fn days(&self, from_ms: i64, until_ms: i64) -> String {
         let (from, until) = (self.at(from_ms), self.at(until_ms));
         let is_midnight = |z: &Zoned| z.start_of_day().is_ok_and(|start| start == *z);
@@ -156,7 +156,7 @@ impl Clock {
         offsets
     }
 
-    /// Number of hours of the day that begins at `day_ms`; absent beyond the calendar.
+    /// Number of hours of the day that begins at `day_ms`; absent if the next day is beyond the calendar.
     pub(crate) fn hours_of_day(&self, day_ms: i64) -> Option<f64> {
         let midnight = self.at(day_ms);
         let next = midnight
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_night_is_cut_at_midnight() {
         let utc = Clock::new("UTC").unwrap();
-        let evening = T + (11 * 60 + 7) * 60_000 + 59_000; // 22:00:00
+        let evening = T + (11 * 60 + 7) * 60_000 + 59_000; // the time is 22:00:00
         let parts = utc.day_parts(evening, evening + 9 * 3_600_000);
         let hours: Vec<(f64, f64)> = parts.iter().map(|p| (p.from_hour, p.to_hour)).collect();
         assert_eq!(hours, [(22.0, 24.0), (0.0, 7.0)]);
@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_day_of_25_hours_ends_at_midnight_too() {
-        // Clocks went back on 2026-10-25 at 01:00Z; 2026-10-24T22:00Z is local midnight.
+        // In Berlin, clocks went back on 2026-10-25 at 01:00Z: that day had 25 hours. The local midnight
+        // before is 2026-10-24T22:00Z.
         let berlin = Clock::new("Europe/Berlin").unwrap();
         let midnight = 1_792_879_200_000;
         let parts = berlin.day_parts(midnight, midnight + 26 * 3_600_000);

@@ -12,7 +12,7 @@ use plotly::common::{Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::Axis;
 use plotly::{Scatter, Trace};
 
-/// Names of colours in `style.css`; if there are more values, the colours repeat.
+/// Names in `style.css` of the colours of a setting's values; if there are more values, the colours repeat.
 const COLOURS: [&str; 7] = [
     "size-1",
     "size-2",
@@ -22,7 +22,7 @@ const COLOURS: [&str; 7] = [
     "file-cache",
     "loss-5",
 ];
-/// Symbols, each with its name in the key.
+/// Symbols of the dots, each with the name of its mark in the legend ([`Key::mark`]).
 const SYMBOLS: [(MarkerSymbol, &str); 5] = [
     (MarkerSymbol::Circle, "dot"),
     (MarkerSymbol::Diamond, "diamond"),
@@ -42,8 +42,8 @@ pub struct Comparison {
     pub period: String,
     /// Sentences below the headline.
     pub about: Vec<String>,
-    /// Settings that distinguish policies. The first names the rows; the first one that differs determines
-    /// the colours.
+    /// Names of the settings that distinguish policies. The first setting names the rows; the first one whose
+    /// values differ determines the colours.
     pub keys: Vec<String>,
     /// Measures of each policy.
     pub measures: Vec<ComparedMeasure>,
@@ -91,7 +91,7 @@ pub struct ComparedGroup {
 /// A compared policy.
 #[derive(Clone, Debug)]
 pub struct ComparedRow {
-    /// Settings, in the order of the comparison's keys.
+    /// Values of the settings, in the order of [`Comparison::keys`].
     pub settings: Vec<String>,
     /// Values, in the order of the measures, as median, minimum and maximum; absent if unknown.
     pub values: Vec<Option<[f64; 3]>>,
@@ -143,7 +143,7 @@ impl ComparedMeasure {
     }
 }
 
-/// Formats a number with three digits, or as an integer if that has more.
+/// Formats a number with three digits, or as an integer if the integer part has more.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -152,7 +152,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Range of a cost's axis: it begins at 0, whatever the lowest cost.
+/// Range of a cost's axis: it always includes 0, even if the lowest cost is far above.
 fn from_0(most: f64) -> Vec<f64> {
     let most = if most > 0.0 { most } else { 1.0 };
     vec![-0.03 * most, 1.05 * most]
@@ -204,7 +204,7 @@ impl Comparison {
         }
     }
 
-    /// Range of a group's medians: `11 %`, or `from 11 % to 67 %`.
+    /// Range of a group's medians of one measure, in words: `11 %`, or `from 11 % to 67 %`.
     fn range(&self, group: &ComparedGroup, at: usize) -> Option<String> {
         let measure = self.measures.get(at)?;
         let values = || group.rows.iter().filter_map(|row| row.median(at));
@@ -264,7 +264,7 @@ impl Comparison {
         }
     }
 
-    /// The values of a key over all groups, in the order of their first occurrence.
+    /// Values of one setting over all groups, in the order of their first occurrence.
     fn values_of(&self, key: usize) -> Vec<&str> {
         let mut all = Vec::new();
         for row in self.groups.iter().flat_map(|group| &group.rows) {
@@ -276,8 +276,8 @@ impl Comparison {
         all
     }
 
-    /// Indices of the keys shown by colours and by symbols: the first two that differ; no symbols if there
-    /// are too few for the second.
+    /// Indices of the settings that colours and symbols show. Colours show the first setting whose values
+    /// differ. Symbols show the next such setting that has no more values than there are symbols.
     fn encoded_keys(&self) -> (usize, Option<usize>) {
         let differs = |key: &usize| self.values_of(*key).len() > 1;
         let mut keys = (0..self.keys.len()).filter(differs);
@@ -315,7 +315,7 @@ impl Comparison {
                 if known.is_empty() {
                     continue;
                 }
-                // Where colours repeat, the symbol changes.
+                // Values with the same colour get different symbols.
                 let symbol = SYMBOLS[(m + c / COLOURS.len()) % SYMBOLS.len()].0.clone();
                 data.push(
                     Scatter::new(
@@ -465,7 +465,7 @@ mod tests {
             said,
             "program lu<br>placement &lt;script&gt;<br>share of gain 50 % (40 % to 60 %)<br>reclaims 12.0"
         );
-        // The program does not differ, so the placements determine the colours.
+        // All rows have the same program, so the placements determine the colours.
         assert_ne!(first["meta"], second["meta"]);
         let labels: Vec<&str> = figure.key.iter().map(|k| k.label.as_str()).collect();
         assert_eq!(labels, ["random", "<script>", "stick"]);

@@ -17,11 +17,11 @@ use serde::Serialize;
 /// The report as a document.
 pub(crate) struct Page {
     pub title: String,
-    /// Hosts of the report: the name of a single one, otherwise their number.
+    /// Hosts of the report: the name of the only host, or the number of hosts.
     pub subject: String,
     /// Period that the report covers.
     pub period: String,
-    /// Name of the time zone, and its offsets around that period.
+    /// Time zone of the report: its name, and its offsets from UTC around the period.
     pub zone: Zone,
     pub headline: Headline,
     pub sections: Vec<Section>,

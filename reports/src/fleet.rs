@@ -1,5 +1,5 @@
-//! Memory of all hosts together: by cells of time if the analysis compared the hosts over time, otherwise the
-//! sum of their means.
+//! Memory of all hosts together: from the cells of time if the analysis compared the hosts over time,
+//! otherwise the sum of the hosts' means.
 
 use crate::view::{Memory, View};
 use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, HostSummary, Scope};
@@ -12,7 +12,7 @@ pub(crate) struct Fleet {
     pub available_share: f64,
     /// Bytes available in at least 95 of 100 stretches of time; absent if the trace is too short.
     pub dependable_bytes: Option<f64>,
-    /// Harvestable bytes; absent if no host knows its own.
+    /// Harvestable bytes; absent if they are unknown on every host.
     pub harvestable_bytes: Option<f64>,
     /// Available bytes on idle hosts; absent if idle times are unknown.
     pub idle_bytes: Option<f64>,
@@ -36,7 +36,8 @@ impl Fleet {
             }
             _ => memory.physical_bytes,
         };
-        // Not all stretches with harvestable memory count above, so its share of available memory is used.
+        // The means above exclude some stretches for which harvestable memory is known. Therefore the share
+        // of harvestable in available memory is used, not the mean of harvestable memory.
         let harvestable_share = mean(points, |p| p.harvestable_bytes)
             .zip(mean(points, |p| Some(p.available_bytes)))
             .or(memory.harvestable_bytes.zip(Some(memory.available_bytes())))
@@ -66,13 +67,14 @@ pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAva
     all.find(|a| a.scope == scope && a.cells_count > 0)
 }
 
-/// Share of the usual number of hosts below which data may be missing in a stretch.
+/// Minimum share of the usual number of hosts: in a stretch with fewer hosts, data may be missing.
 const HOLE_SHARE: f64 = 0.8;
 
 /// The stretch with the least available memory.
 pub(crate) struct LeastStretch<'a> {
     pub point: &'a ClusterPoint,
-    /// Words if stretches with few hosts are excluded: ` (times with few hosts excluded)`.
+    /// Words for a sentence if stretches with few hosts are excluded, otherwise empty: ` (times with few
+    /// hosts excluded)`.
     pub caution: &'static str,
 }
 
@@ -111,8 +113,8 @@ pub(crate) fn mean(
     (cells > 0.0).then(|| sum / cells)
 }
 
-/// Memory of all hosts, summed with each host weighted by the share of the time in which it was on: the mean
-/// over time.
+/// Mean over time of the memory of all hosts that were on. It is the sum of the hosts' memory, each host
+/// weighted by the share of the time in which it was on.
 pub(crate) fn while_on(view: &View) -> Option<Memory> {
     let (from, to) = view.span_ms()?;
     let span_s = to.saturating_sub(from) as f64 / 1000.0;
@@ -136,13 +138,13 @@ pub(crate) fn while_on(view: &View) -> Option<Memory> {
     }
 }
 
-/// Runs of stretches without a gap.
+/// Splits the stretches into runs without a gap.
 pub(crate) fn runs(points: &[ClusterPoint]) -> Vec<&[ClusterPoint]> {
     points.chunk_by(|_, next| !next.is_after_gap).collect()
 }
 
-/// The points of the week before, and the time by which they are drawn later, so that both weeks' Mondays
-/// coincide.
+/// Points of the week before, and the time that is added to theirs for drawing, so that the Mondays of both
+/// weeks coincide.
 pub(crate) fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint], i64)> {
     let before = view.before?;
     let points = before.cluster_over_time.as_slice();
@@ -156,7 +158,7 @@ pub(crate) fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint],
     Some((points, shift))
 }
 
-/// Rounds to whole days, for traces that begin at any time of the day.
+/// Rounds a length of time to whole days, since traces may begin at any time of the day.
 fn whole_days(ms: i64) -> i64 {
     const DAY_MS: i64 = 86_400_000;
     (ms + DAY_MS / 2).div_euclid(DAY_MS) * DAY_MS

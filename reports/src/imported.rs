@@ -7,7 +7,7 @@ use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
 use gleaner_schemas::rows::HostRow;
 use std::collections::BTreeSet;
 
-/// Kind of recorders of the hosts in a part of the page.
+/// Kind of programs that recorded the hosts in a part of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorders {
     /// Gleaner's agents recorded all hosts.

@@ -6,10 +6,11 @@
 //!                                                   └ change: against the week before
 //! ```
 //!
-//! [`Comparison`] makes another page from the same parts, which compares policies by gain and cost.
+//! [`Comparison`] makes another page from the same parts: it compares policies by gain and cost.
 //!
 //! A page is a list of sections, each for one reader's question; a section is a list of sentences, figures
-//! and tables ([`page`]). The writers know nothing about memory: every companion has all tables of the page.
+//! and tables ([`page`]). The writers know nothing about memory. CSV and JSON have every table of the sections
+//! with all rows; Markdown is a short form.
 //!
 //! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
 //! `document`, `headline`, `hosts`, `method`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
@@ -122,7 +123,7 @@ impl Report {
         write::markdown::render(&self.page)
     }
 
-    /// Returns every table of the page, with all rows, as CSV.
+    /// Returns every table of the page, with all rows, as CSV; tables of hosts' pages are left out.
     #[must_use]
     pub fn tables(&self) -> Vec<TableFile> {
         write::csv::files(&self.page)

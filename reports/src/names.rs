@@ -27,7 +27,7 @@ impl<'a> Names<'a> {
         for host in hosts {
             let slug = slug(&host.host_name);
             let mut page = format!("{PREFIX}{slug}");
-            // `a-2` may be the real name of another host.
+            // The number rises until the id is unique: `a-2` may be the name of another host.
             let mut number = 1;
             while !taken.insert(page.clone()) {
                 number += 1;

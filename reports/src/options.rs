@@ -9,7 +9,7 @@ pub struct Options {
     pub time_zone: String,
     /// Time at which the report was made, given by the caller so that the same input gives the same page.
     pub made_at_ms: i64,
-    /// Requested time; absent for all records.
+    /// Requested time; if absent, the report covers all records.
     pub span: Option<Span>,
     /// True to show hosts as numbers instead of their names and ids.
     pub anonymous: bool,
@@ -20,9 +20,9 @@ pub struct Options {
 pub struct Span {
     /// Label for people: `Week 47 of 2026`.
     pub label: String,
-    /// Begin, ms since 1970-01-01 UTC.
+    /// Start, in ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// End, ms since 1970-01-01 UTC; not part of the span.
+    /// End, in ms since 1970-01-01 UTC; not part of the span.
     pub until_ms: i64,
     /// Label of the time before the span, for sentences: `the week before`.
     pub before_label: String,

@@ -1,4 +1,4 @@
-//! View: the findings that a part of the page is about, of all hosts or of one.
+//! View: the findings on which a part of the page is based, of all hosts or of one host.
 
 use crate::clock::Clock;
 use crate::names::Names;
@@ -7,13 +7,13 @@ use crate::page::table::Cell;
 use gleaner_schemas::findings::{Category, Findings, HostMemory, HostSummary, MemoryPoint};
 use std::collections::HashMap;
 
-/// Findings of all hosts or of one, and how to show them.
+/// Findings on all hosts or on one host, and the settings for showing them.
 pub(crate) struct View<'a> {
     pub findings: &'a Findings,
     /// Findings of the week before, if known.
     pub before: Option<&'a Findings>,
     pub clock: &'a Clock,
-    /// Requested time; absent for all records.
+    /// Requested time; absent if all records were requested.
     pub span: Option<&'a Span>,
     /// Prefix of the ids of this part's elements, so that ids are unique on the page.
     pub prefix: String,
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     pub least_available_bytes: f64,
     /// Maximum memory that was not available at a sample; for several hosts, the sum of the hosts' maxima.
     pub most_used_bytes: f64,
-    /// Mean harvestable memory; absent if it is unknown for any host.
+    /// Mean harvestable memory; absent if it is unknown for at least one of the hosts.
     pub harvestable_bytes: Option<f64>,
     pub least_harvestable_bytes: Option<f64>,
 }
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
             .reduce(|sum, next| sum.add(&next))
     }
 
-    /// View of the week before; absent if it is unknown or has no samples.
+    /// View of the week before; absent if that week is unknown or has no samples.
     pub(crate) fn earlier(&self) -> Option<View<'a>> {
         let findings = self.before.filter(|b| !b.hosts.is_empty())?;
         Some(View {
@@ -319,7 +319,8 @@ impl Tally {
             mean_available_share: self.mean_available_share,
             mean_bytes: self.mean.map(Mean::value),
             least_available_bytes,
-            // For findings without this value: correct unless memory was added or removed.
+            // If the findings lack the maximum in use, this difference is correct unless memory was added or
+            // removed.
             most_used_bytes: used_bytes
                 .unwrap_or((physical_bytes - least_available_bytes).max(0.0)),
             harvestable_bytes: self.harvestable.value(),
@@ -371,7 +372,8 @@ mod tests {
                     min_bytes: 5,
                     ..HostMemory::default()
                 },
-                // The host had 30 when 5 were available, and has 100 now.
+                // The host has 100 bytes now, but had only 30 when 5 were available. It never used more than
+                // 40.
                 HostMemory {
                     host_id: "a".into(),
                     category: "used".into(),
@@ -393,7 +395,8 @@ mod tests {
         let used = |host: &str| memories[host].most_used_bytes;
         assert_eq!((used("a"), used("b")), (40.0, 60.0));
         assert!(!memories.contains_key("c"));
-        // If a host once had less memory, the share uses its memory at each sample.
+        // The share is of the present memory, unless the analysis gives the mean share of the memory at each
+        // sample.
         assert_eq!(memories["a"].available_share(), 0.7);
         let mut grown = findings.clone();
         grown.memory_by_host[0].mean_share = 0.875;

@@ -21,7 +21,7 @@ fn markdown(findings: &Findings, options: &Options) -> Result<String, ReportErro
     Ok(Report::new(findings, None, options)?.markdown())
 }
 
-/// The page without the parts that are equal in every page, with plain spaces.
+/// The page without the parts that are equal in every page, and with ordinary spaces.
 fn page(findings: &Findings) -> String {
     whole(&html(findings, &Options::default()).unwrap()).replace('\u{a0}', " ")
 }
@@ -152,7 +152,8 @@ fn findings_without_anything_make_a_sensible_page() {
     }
 }
 
-/// For a fleet with and without a week before, the companions contain what the page does.
+/// Each list in turn is missing this week or the week before. The companions are checked, since they contain
+/// what the page does.
 #[test]
 fn a_fleet_without_any_one_list_says_sensible_things() {
     let mut complete = week::findings();
@@ -225,8 +226,8 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     assert!(alone.contains("is not known yet: it takes two weeks"));
     assert!(!alone.contains("the time before"));
 
-    // Without any one list, the page says less, but no nonsense; the same holds for the week before.
-    now.memory_over_time.clear(); // only on a host's page
+    // If any one list is missing, this week or the week before, the page says less, but no nonsense.
+    now.memory_over_time.clear(); // only hosts' pages use this list
     let lists = serde_json::to_value(&now).unwrap();
     for (name, list) in lists.as_object().unwrap() {
         if list.as_array().is_none_or(Vec::is_empty) {
@@ -475,7 +476,7 @@ fn fleet(hosts: i64, points: i64) -> Findings {
             .collect();
         for at in 0..points {
             let mut point = series[at as usize % series.len()].clone();
-            // Different from any other host's, so that nothing compresses because of equal values.
+            // The values differ from every other host's, so that equal values do not help the compression.
             let noise = ((number * 7_919 + at * 104_729) % 1_048_573 * 97) as f64;
             point.host_id = id.clone();
             point.time_ms = host.from_time_ms + at * step_ms + (number * 31 + at * 17) % 900;
@@ -571,7 +572,7 @@ fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
         cause: "stopped".into(),
     });
     let all = page(&findings);
-    // Headline, three answers, the method's table and each host's page; the last as in an index.
+    // The meaning is in the headline, three answers, the method's table, and each of the three hosts' pages.
     assert_eq!(all.matches(BOUND).count(), 1 + 3 + 1 + 3, "{all}");
     assert!(all.contains("provisioned less used") && all.contains("the recording was stopped"));
     let report = Report::new(&findings, None, &Options::default()).unwrap();
@@ -601,7 +602,7 @@ fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
         }
     }
 
-    // For hosts with agents, their own texts stay.
+    // If only one host is imported, the texts on hosts with agents stay.
     let both = page(&imported(week::findings(), 1));
     assert!(
         both.contains("This applies to 2 hosts. For 1 host from a trace: "),

@@ -1,8 +1,8 @@
 //! Arrow: the schema of each table of a dataset, made from [`crate::rows`].
 //!
-//! Every table begins with the record's identity and time: `host_id`, `database_id`, `sequence`, `time`.
-//! Fields have their unit as metadata (`unit`). Their meanings are in `schemas/SCHEMA.md`: in a small file,
-//! meanings would take most of the space, twice.
+//! Every table begins with the record's identity and time: `host_id`, `database_id`, `sequence`, `time`. A
+//! field's metadata has its unit (`unit`), but not its meaning: meanings would take most of the space of a
+//! small file. They are in `schemas/SCHEMA.md`.
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Kind, Table};
@@ -10,10 +10,10 @@ use crate::renames;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::collections::HashMap;
 
-/// Key of the table's name in a schema's metadata.
+/// Metadata key under which an Arrow schema has the name of its table.
 const TABLE_KEY: &str = "gleaner.table";
 
-/// Names of the columns that come before a table's own, in order.
+/// Names, in order, of the columns with which every table begins; the table's own columns follow.
 pub const IDENTITY: [&str; 4] = ["host_id", "database_id", "sequence", "time"];
 
 /// Returns the Arrow type of a column of `kind`.
@@ -57,12 +57,12 @@ pub fn schema(table: &Table) -> Schema {
     )
 }
 
-/// Returns `schema`, which some version wrote, with the present names of its table and columns. Types, order
-/// and the schema version stay.
+/// Returns `schema`, which may come from a file of any version, with the present names of its table and
+/// columns. Types, order and the recorded schema version are unchanged.
 #[must_use]
 pub fn with_present_names(schema: &Schema) -> Schema {
     let Some(table) = schema.metadata.get(TABLE_KEY) else {
-        return schema.clone(); // of no table, so that no column was renamed
+        return schema.clone(); // without a table name, no column was renamed
     };
     let table = renames::table_name(table);
     let fields = schema.fields().iter().map(|field| {
@@ -78,8 +78,8 @@ fn metadata(unit: Option<&str>) -> HashMap<String, String> {
     unit.into_iter().collect()
 }
 
-/// Schemas of all tables as JSON: names, types, units, and if values may be absent. Kept for each version
-/// under `schemas/golden/`.
+/// Returns the schemas of all tables as JSON: names, types, units, and whether values may be absent.
+/// `schemas/golden/` has this JSON of each version.
 #[must_use]
 pub fn golden_json() -> String {
     let tables: serde_json::Map<String, serde_json::Value> = crate::rows::DATASET_TABLES

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 pub struct AvailabilityQuestion {
     /// Size of the region that must be available.
     pub region_bytes: i64,
-    /// Time that counts: all, or only idle periods.
+    /// Scope of the answer: the whole time, or only idle periods.
     pub scope: Scope,
-    /// Minimum length of a period; 0: every period with a length counts.
+    /// Minimum length of a period. With 0, every period longer than 0 counts.
     pub minimum_period_ms: i64,
     /// Time without activity, and with a low load, after which a host is idle.
     pub idle_after_s: f64,
-    /// Load limit: the 5-minute load average from which the load is no longer low.
+    /// Limit below which the 5-minute load average counts as a low load.
     pub load_limit: f64,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
@@ -43,8 +43,8 @@ pub struct HostAvailability {
     pub from_ms: i64,
     /// Time of the host's last sample.
     pub to_ms: i64,
-    /// True if the scope is known (scope `idle`: if the owner could be observed). Otherwise there are no
-    /// periods, though memory may have been available.
+    /// True if it is known which time belongs to the scope; scope `idle` requires that the owner could be
+    /// observed. If false, `periods` is empty, though memory may have been available.
     pub is_told: bool,
     /// Periods in order of time; a period may begin where another ends, none overlap.
     pub periods: Vec<AvailablePeriod>,
@@ -62,7 +62,7 @@ pub struct AvailablePeriod {
     /// True if the region became available at `from_ms`; false if it was already available when samples, or
     /// the observation of the owner, began.
     pub is_start_known: bool,
-    /// Cause of the period's end; `None` where the period continued unobserved.
+    /// Cause of the period's end; `None` if the period had not ended when observation stopped.
     pub end: Option<EndCause>,
 }
 
@@ -81,11 +81,11 @@ pub struct AvailableSample {
     pub harvestable_bytes: Option<i64>,
     /// True if the idle rule called the host idle at this sample; `None` if unknown.
     pub is_idle: Option<bool>,
-    /// True if the sample lies in an idle period. A period begins at the last activity, so that this is known
+    /// True if the sample lies in an idle period; `None` if unknown. An idle period begins at the last
+    /// activity, before the idle rule calls the host idle. Whether a sample lies in one is therefore known
     /// only later.
     pub is_in_idle_period: Option<bool>,
-    /// Quota of mode `paper` if the host were idle; `None` where the trace does not have the
-    /// categories.
+    /// Quota of mode `paper` if the host were idle; `None` where the trace lacks the memory categories.
     pub paper_quota_bytes: Option<i64>,
     /// Memory that the gentle mode would have lent at this sample: 0 unless idle.
     pub quota_bytes: Option<i64>,

@@ -1,4 +1,4 @@
-//! Counts of `gleaner cache`: one JSON document.
+//! Output of `gleaner cache`: counts of requests and misses, in one JSON document.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct CacheReplay {
     pub gleaner_version: String,
     /// Paths of the streams, as given on the command line.
     pub streams: Vec<String>,
-    /// Every cache, by policy and size in the order in which they were given.
+    /// Every cache: first by policy, then by size, both in the order of the command line.
     pub caches: Vec<CacheCounts>,
 }
 

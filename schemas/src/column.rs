@@ -1,8 +1,8 @@
-//! Stored columns: name, kind, meaning, and if values may be absent.
+//! Declarations of stored columns: name, kind, meaning, and whether values may be absent.
 
 use serde::{Deserialize, Serialize};
 
-/// Kind of a column; each kind has one type in SQLite (STRICT) and one in Arrow.
+/// Kind of a column's values; each kind has one type in SQLite (STRICT tables) and one in Arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -35,19 +35,20 @@ pub enum Value {
 /// A column, declared once, in [`crate::rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Name with its unit as the ending: `_bytes`, `_ms`, `_us`.
+    /// Name, which ends with the unit: `_bytes`, `_ms`, `_us`.
     pub name: &'static str,
     /// Kind of the column's values.
     pub kind: Kind,
-    /// True if an agent may leave the value absent (in SQLite: not `NOT NULL`). [`Table::is_required`] gives
-    /// the columns that may be absent in a dataset.
+    /// True if an agent may leave the value absent; if false, the column is `NOT NULL` in SQLite. For
+    /// datasets, [`Table::is_required`] decides instead.
     pub nullable: bool,
     /// Meaning and origin (the Rust doc comment, lines joined).
     pub doc: &'static str,
 }
 
 impl Column {
-    /// Returns the unit from the name's ending; `None` for names, flags and identities.
+    /// Returns the unit, with which the column's name ends; `None` for columns without a unit, such as texts,
+    /// flags and ids.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         if self.name == "time" || self.name == "time_ms" || self.name.ends_with("_time_ms") {
@@ -65,25 +66,25 @@ impl Column {
     }
 }
 
-/// A table: its name and its columns; its rows may belong to a sample.
+/// Declaration of a table: its name, the meaning of a row, and its columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     /// Name of the SQLite table and of the dataset's folder.
     pub name: &'static str,
     /// Meaning of a row.
     pub doc: &'static str,
-    /// Columns after the identity (sequence, time), in order.
+    /// Columns in order, without those with which every table begins (sequence, time).
     pub columns: &'static [Column],
-    /// Columns that, with the sequence, identify a row within one record. Empty if the record has a single
-    /// row in this table, which then has a time of its own.
+    /// Columns that distinguish the rows of one record in this table. Empty if a record has only one row in
+    /// this table; such a row has a time of its own.
     pub key: &'static [&'static str],
-    /// Columns that every row of a dataset must have, if these are fewer than the columns that an agent
-    /// always fills: a trace of another program may lack the rest.
+    /// Columns that must have a value in every row of a dataset; `None`: all columns that an agent always
+    /// fills. The list is needed for tables in which traces of other programs lack some of those columns.
     pub required: Option<&'static [&'static str]>,
 }
 
 impl Table {
-    /// Returns true if every row of a dataset has this column.
+    /// Returns true if every row of a dataset has a value in this column.
     #[must_use]
     pub fn is_required(&self, column: &Column) -> bool {
         self.required
@@ -169,8 +170,8 @@ pub trait Row: Sized {
     fn from_values(values: Vec<Value>) -> Option<Self>;
 }
 
-/// Declares a row: the struct, its table and both conversions, each column written once. `required` names the
-/// columns that traces of other programs always have, too ([`Table::required`]).
+/// Declares a row: its struct, its table, and the conversions to and from values. Each column is written only
+/// once. `required` names the columns that even traces of other programs always have ([`Table::required`]).
 #[macro_export]
 macro_rules! row {
     (

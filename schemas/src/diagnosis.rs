@@ -37,7 +37,8 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// Program that is checked: `host`, `agent`, `ship`, `collector`, `recruiter`, `memoryd` or `clerk`.
+    /// Part that is checked: `host` (the machine itself), or a program: `agent`, `ship`, `collector`,
+    /// `recruiter`, `memoryd` or `clerk`.
     pub daemon: String,
     /// State of the subject.
     pub state: CheckState,

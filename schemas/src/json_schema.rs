@@ -2,8 +2,8 @@
 //! diagnosis and the counts of caches.
 //!
 //! The schemas are made from the types in [`crate::findings`], [`crate::diagnosis`] and
-//! [`crate::cache_replay`], and from their doc comments. Records allow no further fields: whoever validates
-//! with the schema of the version in use discovers any field that the schema does not describe.
+//! [`crate::cache_replay`], and from their doc comments. Records allow no further fields. Validation with the
+//! schema of the version in use therefore finds every field that the schema does not describe.
 
 use crate::cache_replay::{CACHE_REPLAY_VERSION, CacheReplay};
 use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};

@@ -1,5 +1,5 @@
-//! The types of Gleaner's domain: units, identities, the rows that a host records, values that could not be
-//! read and the reasons, findings. Pure: no I/O and no clock.
+//! The types of Gleaner's domain: units, identities, the rows that a host records, reasons for missing
+//! values, and findings. The crate does no I/O and reads no clock.
 //!
 //! Every stored column is declared once, in [`rows`]. The Arrow schemas ([`arrow`]), the published
 //! description (`schemas/SCHEMA.md`) and the statements for SQLite's tables ([`sql`]) are made from those
@@ -26,10 +26,15 @@ pub mod rows;
 pub mod sql;
 pub mod units;
 
-/// Version of everything stored: SQLite's `user_version`, the Arrow files' metadata, the manifest.
+/// Version of all stored data. It is recorded as SQLite's `user_version`, in the metadata of Arrow files, and
+/// in the manifest.
 ///
-/// A change of any column raises the version, and adds a folder to `schemas/golden/` and a step to
-/// [`sql::MIGRATIONS`]. To keep older versions readable, columns are never removed; added columns may be
-/// absent; a column that was always present may become one that can be absent; a table or column that is
-/// renamed gets an entry in [`renames`], from which all readers take the present name.
+/// Each change of a column raises the version, and adds a folder to `schemas/golden/` and a step to
+/// [`sql::MIGRATIONS`]. Four rules keep older versions readable:
+///
+/// - Columns are never removed.
+/// - Added columns may be absent.
+/// - A column that was always present may become one that can be absent.
+/// - A table or column that is renamed gets an entry in [`renames`], from which all readers take the present
+///   name.
 pub const SCHEMA_VERSION: u32 = 7;

@@ -6,7 +6,7 @@
 use crate::rows::SampleRow;
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol, sent in the hello.
+/// Version of the protocol, sent in the [`Hello`] message.
 pub const VERSION: u32 = 1;
 
 /// Time between two `alive` messages.
@@ -25,7 +25,7 @@ pub enum Message {
     Sample(Box<Sample>),
     /// The owner's state changed. On connecting, a listener also gets the last change.
     Owner(Owner),
-    /// A sign of life without news.
+    /// Sign of life: shows that the agent runs, and nothing else.
     Alive(SignOfLife),
     /// The agent has too many listeners and ends the connection.
     Refused(ListenerRefusal),
@@ -41,7 +41,7 @@ pub struct Hello {
     pub version: u32,
     /// Version of the agent.
     pub agent_version: String,
-    /// Time of the message, in milliseconds since 1970-01-01 UTC, as every `time_ms`.
+    /// Time of the message, in milliseconds since 1970-01-01 UTC, like every `time_ms` of the protocol.
     pub time_ms: i64,
     /// Time between two samples.
     pub sample_interval_ms: i64,
@@ -51,7 +51,7 @@ pub struct Hello {
     pub silent_after_ms: i64,
 }
 
-/// A sample: the row as it is stored, and further inputs of a quota.
+/// A sample: the row as it is stored, and further figures that listeners need to compute a quota.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Time of the message.
@@ -72,10 +72,11 @@ pub struct Sample {
 pub enum HostState {
     /// The host is idle.
     Idle {
-        /// Start of the idle period: the later of the last activity and the load's fall.
+        /// Start of the idle period: the time of the last activity or of the load's fall below the limit,
+        /// whichever is later.
         since_time_ms: i64,
     },
-    /// The host is in use: not idle yet.
+    /// The host is in use, or not idle for long enough yet.
     InUse {
         /// Time at which the host will be idle, if nothing happens until then.
         idle_at_time_ms: i64,
@@ -131,7 +132,7 @@ pub enum OwnerState {
     Unknown,
 }
 
-/// A sign of life without news.
+/// Sign of life: shows that the agent runs, and nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignOfLife {
     /// Time of the message.

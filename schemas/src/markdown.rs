@@ -1,4 +1,4 @@
-//! `schemas/SCHEMA.md`, made from [`crate::rows`].
+//! Text of `schemas/SCHEMA.md`, made from [`crate::rows`].
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Column, Kind, Table};
@@ -6,7 +6,7 @@ use crate::renames;
 use crate::rows::DATASET_TABLES;
 use std::fmt::Write;
 
-/// The published description of every table and column.
+/// Returns the published description of every table and column.
 #[must_use]
 pub fn schema() -> String {
     let mut text = format!(
@@ -35,7 +35,7 @@ pub fn schema() -> String {
     text
 }
 
-/// Section of the names that older versions' files have.
+/// Returns the section that lists the earlier names of tables and columns.
 fn earlier_names() -> String {
     let mut text = "\n## Earlier names\n\n\
          Files and databases of older versions have the earlier names, and Gleaner's programs read them under the\n\

@@ -1,7 +1,7 @@
 //! Earlier names of tables and columns. Datasets, batches and databases of older versions have these names;
-//! their readers map them to the present ones.
+//! readers replace them by the present names.
 //!
-//! The mapping needs no version, since an earlier name is never a present name: a test checks that.
+//! The readers need not know the version, since no earlier name is a present name. A test checks this.
 
 /// A table that was renamed.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +111,8 @@ pub fn table_name(name: &str) -> &str {
     TABLES.iter().fold(name, renamed)
 }
 
-/// Returns the present name of the column that some version called `name`, in a table by its present name;
-/// other names are returned unchanged.
+/// Returns the present name of the column that some version called `name`; other names are returned
+/// unchanged. `table` is the present name of the column's table.
 #[must_use]
 pub fn column_name<'a>(table: &str, name: &'a str) -> &'a str {
     let of_table = COLUMNS.iter().filter(|rename| rename.table == table);
@@ -125,8 +125,8 @@ pub fn column_name<'a>(table: &str, name: &'a str) -> &'a str {
     })
 }
 
-/// Returns the present name of an item of `missing_values`, which is a column of `samples`, a table, or
-/// another name that never changed. Rows keep the names of the version that recorded them.
+/// Returns the present name of an item of `missing_values`. An item is a column of `samples`, a table, or
+/// another name that never changed. Stored rows keep the names of the version that recorded them.
 #[must_use]
 pub fn item_name(name: &str) -> &str {
     column_name("samples", table_name(name))

@@ -5,8 +5,8 @@
 //! permanently: delivering a record twice changes nothing.
 //!
 //! A value that could not be read is absent, never 0, and a row of `missing_values` has the reason. Kernel
-//! counters that only grow (`…_total_…`) are stored as read: readers compute the differences, which hold only
-//! within one boot (`boot_id`).
+//! counters that only grow (`…_total_…`) are stored as read: readers compute the differences between samples,
+//! which are valid only within one boot (`boot_id`).
 
 use crate::column::{Row, Table};
 use crate::row;
@@ -25,7 +25,7 @@ pub const TABLES: [Table; 10] = [
     EventRow::TABLE,
 ];
 
-/// All tables of a dataset: the records of hosts, and after them the collector's additions.
+/// All tables of a dataset: first those that hosts record, then the one that only collectors write.
 pub const DATASET_TABLES: [Table; 11] = {
     let mut all = [ClockRow::TABLE; TABLES.len() + 1];
     let mut at = 0;
@@ -36,7 +36,7 @@ pub const DATASET_TABLES: [Table; 11] = {
     all
 };
 
-/// The table of a dataset that is called `name`.
+/// Returns the table of a dataset with this name; `None` if there is none.
 #[must_use]
 pub fn table(name: &str) -> Option<Table> {
     DATASET_TABLES.into_iter().find(|t| t.name == name)
@@ -47,8 +47,8 @@ row! {
     SampleRow = "samples", key [], required ["is_complete_state", "physical_bytes", "available_bytes"] {
         /// Boot that the sample belongs to (`/proc/sys/kernel/random/boot_id`, hashed).
         boot_id: Option<String>,
-        /// Time since boot, suspend included (CLOCK_BOOTTIME). For a captured tree: its `uptime`; absent
-        /// where the tree has none.
+        /// Time since boot, suspend included (CLOCK_BOOTTIME). For a sample of a captured `/proc` tree: the
+        /// tree's `uptime`; absent where the tree has none.
         boottime_ms: Option<i64>,
         /// Time since the previous sample (CLOCK_BOOTTIME); absent for the first sample and after a gap.
         interval_ms: Option<i64>,
@@ -56,25 +56,27 @@ row! {
         /// are the changes since the previous sample.
         is_complete_state: bool,
 
-        /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree
-        /// with MemTotal; MemTotal plus balloon where neither can be read. The categories below sum to it.
+        /// Physical memory: System RAM of /proc/iomem. Where that cannot be read: the present pages of
+        /// /proc/zoneinfo, if its managed pages agree with MemTotal; otherwise MemTotal plus balloon. The
+        /// categories below sum to physical memory.
         physical_bytes: i64,
         /// Category: memory that the kernel took before it counted MemTotal (its image, struct pages):
         /// physical − MemTotal − balloon.
         static_kernel_bytes: Option<i64>,
         /// Category: memory that the hypervisor's balloon holds.
         balloon_bytes: i64,
-        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks,
-        /// huge pages set aside, and the unexplained rest of MemTotal, less the part of ZFS' ARC above its
-        /// minimum size.
+        /// Category: kernel memory that cannot be reclaimed. It consists of slab, page tables, per-CPU,
+        /// vmalloc, stacks, huge pages set aside, and the rest of MemTotal that no counter explains. The part
+        /// of ZFS' ARC above the ARC's minimum size is subtracted.
         dynamic_kernel_bytes: i64,
-        /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
+        /// Category: the kernel's reserve (the paper's lotsfree), which is the sum of the zones' high
+        /// watermarks.
         reserve_bytes: Option<i64>,
-        /// Category: page cache of files open or mapped in active processes, without the pages that these
-        /// processes map.
+        /// Category: page cache of files that are open or mapped in active processes, without the pages that
+        /// these processes map.
         file_cache_bytes: i64,
-        /// Category: memory of active processes: proportional anonymous and shared memory, and the cached
-        /// pages of the files that they map, each file counted once and whole.
+        /// Category: memory of active processes. It is their proportional anonymous and shared memory, plus
+        /// the cached pages of the files that they map; each file counts once and in full.
         process_bytes: i64,
         /// Category: memory lent to other hosts.
         guest_bytes: i64,
@@ -88,8 +90,8 @@ row! {
         harvestable_bytes: Option<i64>,
         /// Available memory counted independently, part 1: free memory above the reserve.
         available_free_bytes: i64,
-        /// Available memory counted independently, part 2: anonymous memory of inactive processes by their
-        /// own counters, and the part of Shmem that active processes do not hold.
+        /// Available memory counted independently, part 2: anonymous memory of inactive processes, as their
+        /// own counters state it, and the part of Shmem that active processes do not hold.
         available_idle_process_bytes: i64,
         /// Available memory counted independently, part 3: page cache on the kernel's file LRU lists that
         /// belongs to no file in use.
@@ -97,7 +99,7 @@ row! {
         /// Available memory counted independently, part 4: kernel memory that can be reclaimed (KReclaimable,
         /// and the part of ZFS' ARC above its minimum size).
         available_reclaimable_kernel_bytes: i64,
-        /// `available_bytes` less the four parts: the difference between the two counts.
+        /// `available_bytes` less the four parts above: the difference between the two counts.
         available_residual_bytes: i64,
 
         /// `MemTotal` of /proc/meminfo.
@@ -183,18 +185,18 @@ row! {
         /// Major page faults (pgmajfault).
         major_fault_total_count: Option<i64>,
 
-        /// Time since the owner's last activity, by the source in `activity` with the latest activity; absent
-        /// where no source can tell.
+        /// Time since the owner's last activity, according to the source in `activity` that saw activity
+        /// last; absent where no source can tell.
         owner_idle_ms: Option<i64>,
         /// Number of processes, kernel threads excluded.
         processes_count: i64,
-        /// Number of active processes: those that used CPU since the previous sample, or are of an
-        /// always-active kind.
+        /// Number of active processes: those that used CPU since the previous sample, and those that always
+        /// count as active (`always_active` in `processes`).
         active_processes_count: i64,
 
-        /// The agent's own cost: CPU time of this sample.
+        /// The agent's own cost: CPU time for taking this sample.
         agent_cpu_us: i64,
-        /// The agent's own cost: wall time of this sample.
+        /// The agent's own cost: wall time for taking this sample.
         agent_wall_us: i64,
         /// The agent's own cost: its resident memory.
         agent_rss_bytes: i64,
@@ -219,18 +221,18 @@ row! {
         /// Processes killed for lack of memory (oom_kill).
         oom_kill_total_count: Option<i64>,
         /// DAMON's estimate (DAMON_STAT, where the owner permits reading it): a tenth of memory was idle for
-        /// at most this time. Negative: that memory had been in use for this time.
+        /// at most this time. A negative value means that the memory had been in use for this time.
         damon_idle_p10_ms: Option<i64>,
-        /// DAMON's estimate for a quarter of memory.
+        /// Like `damon_idle_p10_ms`, for a quarter of memory.
         damon_idle_p25_ms: Option<i64>,
-        /// DAMON's estimate for half of memory.
+        /// Like `damon_idle_p10_ms`, for half of memory.
         damon_idle_p50_ms: Option<i64>,
-        /// DAMON's estimate for three quarters of memory.
+        /// Like `damon_idle_p10_ms`, for three quarters of memory.
         damon_idle_p75_ms: Option<i64>,
-        /// DAMON's estimate for nine tenths of memory.
+        /// Like `damon_idle_p10_ms`, for nine tenths of memory.
         damon_idle_p90_ms: Option<i64>,
-        /// Part of `load5` that Gleaner's daemons and processes that hold guests' memory add; estimated from
-        /// their CPU time. The idle rule uses `load5` less this part.
+        /// Part of `load5` caused by Gleaner's daemons and by the processes that hold guests' memory;
+        /// estimated from their CPU time. The idle rule uses `load5` less this part.
         guest_load5: Option<f64>,
     }
 }
@@ -250,12 +252,12 @@ row! {
         cpu_ms: Option<i64>,
         /// Resident memory of the process.
         rss_bytes: i64,
-        /// Source of the memory columns below: `pss` (smaps_rollup), `pss_reused` (smaps_rollup of one of the
-        /// four previous samples, at about the same size: `agent/src/sample/proportional.rs`) or
-        /// `rss_estimate` (resident sizes from status, which count shared pages in full: processes over 192
-        /// MiB, or if smaps_rollup cannot be read).
+        /// Source of the memory columns below. `pss`: smaps_rollup. `pss_reused`: smaps_rollup of one of the
+        /// four previous samples, at about the same size (`agent/src/sample/proportional.rs`).
+        /// `rss_estimate`: resident sizes from status, which count shared pages in full; used for processes
+        /// over 192 MiB, or if smaps_rollup cannot be read.
         memory_source: String,
-        /// Proportional anonymous memory.
+        /// Proportional anonymous memory: a page that n processes share counts 1/n.
         anon_bytes: Option<i64>,
         /// Proportional file-backed memory.
         file_bytes: Option<i64>,
@@ -273,18 +275,18 @@ row! {
 }
 
 row! {
-    /// A file that changed since the previous sample and is open or mapped in an active process, or was
-    /// opened by any process where the owner has every open watched. A row with zero processes means that the
-    /// file is no longer in use.
+    /// A file that is open or mapped in an active process; where the owner lets the agent watch every open,
+    /// also a file that any process opened. Only files that changed since the previous sample have a row. A
+    /// row with zero processes means that the file is no longer in use.
     FileRow = "files", key ["file_id"] {
         /// Keyed hash of device and inode; the key never leaves the deployment.
         file_id: i64,
         /// Path, where the owner allows it (`privacy = "plain"`).
         path: Option<String>,
-        /// Active processes that have the file open. A change from none to some, or to none, writes a row;
-        /// other changes of the number do not.
+        /// Number of active processes that have the file open. A row is written when the number rises from 0
+        /// or falls to 0, but not for other changes of the number.
         open_processes_count: i64,
-        /// Active processes that map the file; written like `open_processes_count`.
+        /// Number of active processes that map the file; the same rule decides when a row is written.
         mapping_processes_count: i64,
         /// Size of the file.
         size_bytes: Option<i64>,
@@ -292,22 +294,23 @@ row! {
         cached_bytes: Option<i64>,
         /// Part of `cached_bytes` in ranges that active processes map.
         mapped_cached_bytes: Option<i64>,
-        /// Number of opens since the previous sample, where the owner has every open watched (fanotify);
-        /// several opens by one process between two of the agent's readings count once.
+        /// Number of opens since the previous sample, where the owner lets the agent watch every open
+        /// (fanotify). Several opens by one process between two of the agent's readings count once.
         opens_count: Option<i64>,
     }
 }
 
 row! {
-    /// State of a source of the owner's activity, written when it changes: until the source's next row, its
-    /// last activity stays at the same moment. Version 1 wrote a row at every sample.
+    /// State of a source of the owner's activity, written when it changes. Until the source's next row, the
+    /// time of its last activity stays the same. Version 1 wrote a row at every sample.
     ActivityRow = "activity", key ["source"] {
         /// Name of the source: `input` (/dev/input), `terminal` (tty access times), `session` (a reporter
         /// inside a desktop session), `logind` (its sessions' idle hints).
         source: String,
         /// Time since the last activity that the source recorded; absent when the state is not `ok`.
         idle_ms: Option<i64>,
-        /// `ok`, or the reason why the source cannot tell: `denied`, `unsupported`, `malformed`, `vanished`.
+        /// `ok`, or the reason why the source cannot tell when the owner was last active: `denied`,
+        /// `unsupported`, `malformed`, `vanished`.
         state: String,
         /// Number of devices that the source watches.
         devices_count: i64,
@@ -315,8 +318,9 @@ row! {
 }
 
 row! {
-    /// Items that a sample could not read, with the reason. A row with reason `vanished` concerns only its
-    /// sample; any other holds until the item's next row. Version 1 wrote a row at every sample.
+    /// An item that could not be read for a sample, with the reason. A row with reason `vanished` concerns
+    /// only its own sample; any other row stays valid until the item's next row. Version 1 wrote a row at
+    /// every sample.
     MissingValueRow = "missing_values", key ["item", "reason"] {
         /// Item that is absent: a column of `samples`, or `processes`, `files`, `activity`, `numa_nodes`,
         /// `cgroups`, `opens`, `process_kinds`. Rows of older versions have the names of those versions.
@@ -326,14 +330,13 @@ row! {
         reason: String,
         /// Message of the system at the first such failure.
         detail: String,
-        /// Number of times in this sample; 0 when the item can be read again.
+        /// Number of failures in this sample; 0 when the item can be read again.
         missing_count: i64,
     }
 }
 
 row! {
-    /// A time without samples, across which nothing is interpolated. The row's own time is the end of the
-    /// gap.
+    /// A time without samples, over which nothing is interpolated. The row's own time is the end of the gap.
     GapRow = "gaps", key [] {
         /// Time of the last sample before the gap.
         from_time_ms: i64,
@@ -347,7 +350,8 @@ row! {
 }
 
 row! {
-    /// The host, written when the agent starts, at each UTC day's start and after each gap.
+    /// Inventory of the host; a row is written when the agent starts, at the start of each UTC day, and after
+    /// each gap.
     HostRow = "hosts", key [], required ["host_name"] {
         /// Name of the host.
         host_name: String,
@@ -373,7 +377,7 @@ row! {
         os_name: Option<String>,
         /// Model of the CPU.
         cpu_model: Option<String>,
-        /// Number of CPU cores, where threads share cores.
+        /// Number of CPU cores; fewer than CPUs where hardware threads share a core.
         cores_count: Option<i64>,
         /// Model of the machine (DMI product name).
         machine_model: Option<String>,
@@ -391,8 +395,8 @@ impl HostRow {
 }
 
 row! {
-    /// A NUMA node in one sample, on hosts with several nodes; `samples` has the sum, and all figures of a
-    /// host with a single node.
+    /// A NUMA node in one sample, on hosts with several nodes. `samples` has the sums over all nodes; it also
+    /// has all figures of a host with a single node.
     NumaNodeRow = "numa_nodes", key ["numa_node"] {
         /// Number of the node.
         numa_node: i64,
@@ -451,8 +455,8 @@ row! {
         /// took longer than permitted), `missed_sample`, `owner_returned`, `storage_failed`,
         /// `storage_recovered`, `database_damaged`.
         kind: String,
-        /// Duration of the sleep, of the clock's step (negative: backwards), of the delay, of the owner's
-        /// absence or of the time without storage.
+        /// Length of the sleep, of the clock's step (negative: backwards), of the delay, of the owner's
+        /// absence, or of the time without storage; `kind` tells which.
         duration_ms: Option<i64>,
         /// Further detail in words, without names of people or files.
         detail: Option<String>,
@@ -460,9 +464,9 @@ row! {
 }
 
 row! {
-    /// A host's clock compared with the collector's, when a batch of the host's records arrived. Only
-    /// collectors write this table: no host's database has it. The row's time is the collector's; its
-    /// sequence is that of the last record that arrived.
+    /// Comparison of a host's clock with the collector's clock, made when a batch of the host's records
+    /// arrived. Only collectors write this table: no host's database has it. The row's time is by the
+    /// collector's clock; its sequence is that of the last record that arrived.
     ClockRow = "clocks", key [] {
         /// The host's clock less the collector's: positive where the host's clock is ahead. The batch's time
         /// in transit is included, so that a host with a correct clock has a value slightly below 0.

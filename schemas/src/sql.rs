@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub const APPLICATION_ID: i32 = 0x476c_6e72;
 
 /// Steps from an empty database to the newest version: step `i` leads from version `i` to `i + 1`. Steps are
-/// only ever added; the agent's tests compare their result with [`crate::rows`].
+/// only ever added. The agent's tests compare the database that the steps create with [`crate::rows`].
 pub const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("../migrations/1.sql"),
     include_str!("../migrations/2.sql"),
@@ -20,7 +20,8 @@ pub const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("../migrations/7.sql"),
 ];
 
-/// Returns the statement that inserts one row of `table`: sequence, own time if the table has one, columns.
+/// Returns the statement that inserts one row of `table`. Its parameters are, in order: the sequence, the
+/// row's own time if the table has one, and the columns.
 #[must_use]
 pub fn insert(table: &Table) -> String {
     let names = column_names(table);
@@ -32,9 +33,9 @@ pub fn insert(table: &Table) -> String {
     )
 }
 
-/// Returns the query for the rows of `table` in records after `:after` up to `:until`, in order: sequence,
-/// time, columns. `present` are the columns that the database has; the columns that an older version's
-/// database lacks are read as absent.
+/// Returns the query for the rows of `table` in records after `:after` up to `:until`, in order. Each result
+/// has the sequence, the time and the columns. `present` are the columns that the database has; other
+/// columns, which an older version's database lacks, are read as absent.
 #[must_use]
 pub fn select_between(table: &Table, present: &[String]) -> String {
     let columns: String = table.columns.iter().fold(String::new(), |mut text, c| {
@@ -61,8 +62,8 @@ pub fn select_between(table: &Table, present: &[String]) -> String {
 }
 
 /// Returns the statement that makes a temporary view of the database's table `stored`, with the present names
-/// of the table and its columns; `None` if the database has these names. `columns` are the table's columns in
-/// the database.
+/// of the table and its columns. `columns` are the columns that this table has in the database. `None` if all
+/// names are the present ones already, or if `columns` is empty.
 #[must_use]
 pub fn view_by_present_names(stored: &str, columns: &[String]) -> Option<String> {
     let table = renames::table_name(stored);

@@ -31,7 +31,8 @@ pub fn seconds_to_us(seconds: f64) -> f64 {
     (seconds * 1e6).round()
 }
 
-/// The number as stored: signed 64 bits, the whole number of SQLite, DuckDB and pandas.
+/// Converts a number to the stored type: signed 64 bits, the integer of SQLite, DuckDB and pandas. A number
+/// that does not fit becomes the maximum.
 #[must_use]
 pub fn stored(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
@@ -56,7 +57,7 @@ impl From<u64> for Bytes {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-        // 1023.95 would print as "1024.0" of the smaller unit.
+        // Values from 1023.95 on would print as "1024.0", so they get the next unit.
         const NEXT_UNIT: f64 = 1023.95;
         if self.0.abs() < 1023.5 {
             return f.pad(&format!("{:.0} B", self.0));

@@ -1,9 +1,10 @@
-//! Published versions stay: each one's fixtures are only ever added to.
+//! Published versions stay readable: what they have published is only ever added to.
 #![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used)] // a test, not the pure crate
 
 use gleaner_schemas::{arrow, json_schema, markdown, renames};
 
-/// On a mismatch the new text is left under `target/` to look at and, for a new version, to adopt.
+/// Compares a published file with the text that the code makes now. On a mismatch, the new text is written
+/// under `target/`, to look at and, for a new version, to adopt.
 #[track_caller]
 fn equal(published: &str, now: &str, path: &str) {
     if published != now {
@@ -52,7 +53,7 @@ fn every_earlier_column_is_as_it_was_or_renamed_and_later_ones_may_be_absent() {
                     now["unit"] == before["unit"] || present != name,
                     "{table}.{name}"
                 );
-                // A column that may be absent still may; version 4 allows further columns of foreign traces
+                // A column that could be absent still can. Version 4 allows further columns of foreign traces
                 // to be absent.
                 assert!(
                     now["nullable"] == true || before["nullable"] == false,
@@ -102,7 +103,7 @@ fn published_json_schema_of_the_explanation() {
     );
 }
 
-/// Published JSON Schema of the diagnosis, with the rule of the findings: `DIAGNOSIS_VERSION`.
+/// The same rule as for the findings applies to the diagnosis: such a change raises `DIAGNOSIS_VERSION`.
 #[test]
 fn published_json_schema_of_the_diagnosis() {
     equal(
@@ -112,7 +113,8 @@ fn published_json_schema_of_the_diagnosis() {
     );
 }
 
-/// Published JSON Schema of the cache counts, with the rule of the findings: `CACHE_REPLAY_VERSION`.
+/// The same rule as for the findings applies to the counts of caches: such a change raises
+/// `CACHE_REPLAY_VERSION`.
 #[test]
 fn published_json_schema_of_the_counts_of_caches() {
     equal(

@@ -12,22 +12,22 @@ use serde::forward_to_deserialize_any;
 pub(super) const NAME: &str = "otter";
 /// Id of the example host.
 const ID: &str = "id-of-otter";
-/// Text of fields other than `host` and `host_name`.
+/// Text of fields other than `host_id` and `host_name`.
 const TEXT: &str = "otter is id-of-otter";
 
-/// Returns a value with one item in each list, the first variant of each enum, no absent field, and the
-/// host's id in fields named `host`.
+/// Returns a value with one item in each list, the first variant of each enum, and no absent field. Fields
+/// named `host_id` have the example host's id.
 pub(super) fn filled<T: for<'de> Deserialize<'de>>() -> T {
     T::deserialize(Field("")).unwrap()
 }
 
-/// Deserialises the value of a field of that name.
+/// Deserializer of the value of a field with this name.
 struct Field(&'static str);
 
-/// Remaining fields of a struct.
+/// Names of the remaining fields of a struct, and the name of the field that was read last.
 struct Fields(std::slice::Iter<'static, &'static str>, &'static str);
 
-/// The single item of a list, in a field of that name.
+/// Access to the single item of a list, in a field with this name.
 struct One(&'static str, bool);
 
 /// The first variant of an enum.

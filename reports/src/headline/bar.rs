@@ -17,11 +17,11 @@ pub(crate) struct Segment {
     pub weight: u64,
 }
 
-/// Minimum share of memory in no category that gets a segment.
+/// Minimum share of memory that is in no category; a smaller share gets no segment.
 const REST_SHARE: f64 = 0.005;
 
-/// Segments with the proportions of `memory`, scaled to the available memory of the headline, which excludes
-/// some times that `memory` includes.
+/// Returns the segments. The available memory is that of the headline (`fleet`), which excludes some times
+/// that `memory` includes. The other segments have the proportions of `memory`.
 pub(super) fn segments(memory: &Memory, fleet: &Fleet) -> Vec<Segment> {
     let installed = fleet.physical_bytes.max(1.0);
     let used = memory.physical_bytes - memory.available_bytes();

@@ -40,7 +40,8 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
     };
     let all_bytes: i64 = view.findings.hosts.iter().map(|h| h.physical_bytes).sum();
     let cards = [
-        // If hosts could be compared over time, the headline's sentence has this figure.
+        // If hosts could be compared over time, the headline's sentence states this figure, and there is no
+        // card.
         card(
             "Physical memory",
             Some(all_bytes as f64).filter(|_| now.dependable_bytes.is_none()),

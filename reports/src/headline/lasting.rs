@@ -11,7 +11,7 @@ const USUAL_SHARE: f64 = 0.5;
 /// Horizon of an hour, in s.
 const AHEAD_S: f64 = 3600.0;
 
-/// A region, the share of the time for which it is available, and its probability of staying.
+/// A region, the share of the time for which it is available, and the probability that it stays available.
 struct Region {
     bytes: i64,
     time_share: f64,

@@ -12,8 +12,8 @@ use crate::wording::{bytes, count, seconds, share, thousands};
 pub(crate) use bar::Segment;
 pub(crate) use cards::Card;
 
-/// Minimum mean share of hosts on at the same time at which the headline does not mention that hosts were
-/// off.
+/// Mean share of the hosts that are on at the same time. From this share on, the headline does not mention
+/// that hosts were off.
 const MOSTLY_ON_SHARE: f64 = 0.95;
 
 /// The top of the page.
@@ -27,7 +27,7 @@ pub(crate) struct Headline {
     pub caveat: Option<String>,
     /// Figures next to the sentence.
     pub cards: Vec<Card>,
-    /// Mean use by category.
+    /// Segments of the bar: mean use of memory by category.
     pub bar: Vec<Segment>,
     /// The bar in words.
     pub bar_sentence: String,
@@ -43,7 +43,7 @@ impl Headline {
     }
 }
 
-/// The headline of all hosts.
+/// Returns the headline of the report on all hosts.
 pub(crate) fn headline(view: &View) -> Headline {
     let (Some(fleet), Some(memory)) = (Fleet::of(view), while_on(view)) else {
         return Headline {
@@ -108,7 +108,7 @@ fn harvestable(view: &View, fleet: &Fleet) -> Option<String> {
     ))
 }
 
-/// Sentence on the part that is on idle hosts.
+/// Sentence on the part of available memory that is on idle hosts.
 fn idle(view: &View, fleet: &Fleet) -> Option<String> {
     let (idle, in_use) = (fleet.idle_bytes?, fleet.in_use_bytes()?);
     Some(match view.only_host() {

@@ -30,7 +30,7 @@ fn fleet(hosts: usize) -> Findings {
     findings
 }
 
-/// Findings of two such hosts, including those of all hosts together.
+/// Findings of two such hosts, including the findings on all hosts together.
 fn together(available_gib: f64) -> Findings {
     let available = |scope, gib: f64| ClusterAvailable {
         scope,

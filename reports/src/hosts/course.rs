@@ -47,7 +47,8 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Value on the axis, to a ten-thousandth of the host's memory: finer than a pixel, with few digits.
+    /// Value on the memory axis, rounded to a ten-thousandth of the host's memory: finer than a pixel, with
+    /// few digits.
     pub(super) fn number(&self, bytes: f64) -> f64 {
         let finest = self
             .unit
@@ -77,7 +78,7 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn times(&self) -> Vec<Vec<i64>> {
-        // Rounded down to the second.
+        // Times are rounded down to the second.
         let times = |run: &Vec<&MemoryPoint>| run.iter().map(|p| p.time_ms / 1000 * 1000).collect();
         self.drawn.iter().map(times).collect()
     }
@@ -92,7 +93,8 @@ impl<'a> Course<'a> {
         layout()
             .hover_mode(HoverMode::XUnified)
             .x_axis(match self.view.span {
-                // The whole requested time, whichever part has samples, so that hosts can be compared.
+                // The axis shows the whole requested time, even parts without samples, so that hosts can be
+                // compared.
                 Some(span) => time_axis(&title).range(vec![span.from_ms, span.until_ms]),
                 None => time_axis(&title),
             })
@@ -130,7 +132,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Lines at the thresholds, each with a label above; close lines share a label.
+    /// Lines at the thresholds of dips, each with a label above; close lines share a label.
     pub(super) fn thresholds(&self) -> (Vec<Shape>, Vec<Annotation>) {
         const CLOSE_SHARE: f64 = 0.08;
         let mut sorted = self.view.findings.parameters.dip_threshold_bytes.clone();

@@ -12,8 +12,8 @@ const NAMES: usize = 3;
 pub(super) fn worst(view: &View) -> Option<Table> {
     let mut dips: Vec<&WorstDip> = view.findings.worst_dips.iter().collect();
     dips.sort_by_key(|d| (d.min_available_bytes, d.threshold_bytes, d.from_time_ms));
-    // A fall below several thresholds is one dip: that of the lowest threshold, the shortest,
-    // stays.
+    // A fall below several thresholds is recorded as a dip for each of them. Only the dip of the lowest
+    // threshold, the shortest, is kept.
     dips.dedup_by_key(|d| d.min_time_ms);
     dips.sort_by_key(|d| d.from_time_ms);
     let rows = dips.iter().map(|dip| {

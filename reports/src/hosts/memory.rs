@@ -164,7 +164,7 @@ impl Course<'_> {
             )
         });
         let is_known = |c: Category| memory.mean_bytes[c as usize].is_some();
-        // Traces of other programs may have neither.
+        // Traces of other programs may have neither process memory nor file cache.
         let used = (is_known(Category::Process) || is_known(Category::FileCache)).then(|| {
             format!(
                 "; active processes held {}{}; files in use {}",

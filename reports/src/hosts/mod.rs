@@ -50,7 +50,7 @@ fn page(
 ) -> Option<HostPage> {
     let id = findings.hosts.first()?.host_id.as_str();
     let view = View {
-        // Not `host-`, with which the anchors of the pages begin.
+        // The prefix differs from `host-`, with which the anchors of the hosts' pages begin.
         prefix: format!("h{}-", index + 1),
         ..View::new(findings, before.get(id).copied(), fleet.clock, fleet.span)
     };

@@ -8,7 +8,7 @@ use crate::wording::count;
 use gleaner_schemas::findings::HostSummary;
 use std::collections::HashMap;
 
-/// The list of hosts; absent if there is only one.
+/// Section with the list of hosts; absent if there is only one host.
 pub(crate) fn overview(view: &View) -> Option<Section> {
     let hosts = &view.findings.hosts;
     if hosts.len() < 2 {
@@ -80,7 +80,8 @@ fn table(view: &View) -> Option<Table> {
     )
 }
 
-/// Share of samples below the lowest threshold that the host fell below, by host id.
+/// Share of a host's samples below a threshold, by host id. The threshold is the lowest one that the host
+/// fell below; the share is 0 if there is none.
 fn worst_shares<'a>(view: &View<'a>) -> HashMap<&'a str, f64> {
     let mut lowest: HashMap<&str, (i64, f64)> = HashMap::new();
     for dip in view.findings.absolute_dips() {

@@ -3,8 +3,8 @@
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostSummary, TraceSource};
 use std::collections::HashMap;
 
-/// Findings of each single host, in the order of the hosts, without records of several hosts. Makes one pass
-/// over each list, however many hosts there are.
+/// Splits the findings by host, in the order of the hosts; records of several hosts are left out. Makes one
+/// pass over each list, however many hosts there are.
 pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
     let ids = all.hosts.iter().enumerate();
     let at: HashMap<&str, usize> = ids.map(|(at, host)| (host.host_id.as_str(), at)).collect();

@@ -5,9 +5,9 @@ use gleaner_schemas::findings::MemoryPoint;
 /// Number of points that a figure draws of one host: half-hours of a week, three points each.
 pub(super) const POINTS_DRAWN: usize = 1000;
 
-/// Keeps about `most` of these points, unchanged. From each stretch it keeps the points with the least and
-/// the most available memory and the one with the most process memory, and from each run both ends. So the
-/// drawing reaches all extremes that were measured.
+/// Keeps about `most` of these points, unchanged. From each stretch, the points with the least and the most
+/// available memory and the point with the most process memory are kept; from each run, both ends. So the
+/// drawing shows all extremes that were measured.
 pub(super) fn thin<'a>(runs: &[Vec<&'a MemoryPoint>], most: usize) -> Vec<Vec<&'a MemoryPoint>> {
     let all: usize = runs.iter().map(Vec::len).sum();
     if all <= most {

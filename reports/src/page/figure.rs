@@ -1,5 +1,5 @@
-//! Figures: Plotly traces and layout, a sentence that states the figure's message with numbers, and a
-//! key.
+//! Figures: Plotly traces and layout, a sentence that states the figure's message with numbers, and a key
+//! (legend).
 //!
 //! Names that come from a host (of hosts, processes, files) are never put into a figure, since Plotly
 //! interprets some markup in its texts. Colours are named here and defined in `style.css`, for light and dark
@@ -21,7 +21,7 @@ pub(crate) struct Figure {
     pub plot: Plot,
 }
 
-/// A line of the key.
+/// A line of the figure's key (legend).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Key {
     /// Name of the colour in `style.css`.
@@ -128,7 +128,7 @@ impl Unit {
         }
     }
 
-    /// Value in the unit, to four decimals: finer than a pixel, and half the page's size.
+    /// Value in the unit, rounded to four decimals: finer than a pixel, and it halves the page's size.
     pub(crate) fn number(self, bytes: f64) -> f64 {
         (bytes / self.bytes * 10_000.0).round() / 10_000.0
     }

@@ -16,7 +16,8 @@ const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// Minimum span of a map's colours, as a share of its largest value.
+/// Minimum difference between the values of a map's first and last colour, as a share of the map's largest
+/// value.
 const LEAST_CONTRAST: f64 = 0.2;
 
 /// A value for each hour of the week; absent without data.
@@ -67,8 +68,8 @@ pub(crate) struct Parts {
 }
 
 impl Week {
-    /// Returns a week from (weekday, hour, value): weekdays from 1 (Monday), hours from 0. Values with other
-    /// indices are ignored.
+    /// Makes a week from triples (weekday, hour, value). Weekdays are from 1 (Monday), hours from 0. Triples
+    /// with other weekdays or hours are ignored.
     pub(crate) fn of(values: impl IntoIterator<Item = (i64, i64, Option<f64>)>) -> Self {
         let mut week = Self::default();
         for (weekday, hour, value) in values {
@@ -85,7 +86,7 @@ impl Week {
         week
     }
 
-    /// Hours with a value: weekday from 0, hour, value.
+    /// Returns each hour that has a value as (weekday, hour, value), with weekdays from 0 (Monday).
     pub(crate) fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         let days = self.cells.iter().enumerate();
         days.flat_map(|(day, hours)| {
@@ -147,7 +148,7 @@ impl Week {
         said.collect::<Vec<String>>().join(", ")
     }
 
-    /// Hour with the minimum or maximum value, in words: `Tuesday from 10:00`; and the value.
+    /// Hour with the maximum value (`most`) or the minimum, in words, and that value: `Tuesday from 10:00`.
     pub(crate) fn hour_words(&self, most: bool) -> Option<(String, f64)> {
         let better = |a: f64, b: f64| if most { a > b } else { a < b };
         let mut found: Option<(usize, usize, f64)> = None;
@@ -162,7 +163,7 @@ impl Week {
     /// Returns the map as a figure: hours horizontally, weekdays vertically.
     pub(crate) fn figure(&self, map: Map) -> Option<Figure> {
         let (least, high) = self.range()?;
-        // Colours that exaggerate small differences would mislead: they span at least a fifth of the largest
+        // The colours must not exaggerate small differences, so they span at least a fifth of the largest
         // value.
         let low = least.min((1.0 - LEAST_CONTRAST) * high);
         let unit = Unit::of(high);
@@ -203,7 +204,7 @@ impl Week {
             .y_gap(1)
             .zmin(number(low))
             .zmax(top)
-            // This type of figure has no `meta`.
+            // Heat maps have no `meta`, so `name` has the colour.
             .name(map.colour);
         let x_axis = axis()
             .type_(AxisType::Category)

@@ -1,10 +1,10 @@
-//! Tables. Every cell of a number has its value, so that units are shown and sorting compares
+//! Tables. Every cell with a number also has the value itself, so that units are shown and sorting compares
 //! magnitudes.
 
 use crate::wording;
 use std::borrow::Cow;
 
-/// Default number of rows on the page; the companions have all rows.
+/// Default maximum number of a table's rows on the page; the CSV and JSON files have all rows.
 pub(crate) const ROWS_SHOWN: usize = 100;
 
 /// Maximum number of rows of a table that is not folded.
@@ -19,9 +19,9 @@ pub(crate) struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Note below the table.
     pub note: Option<String>,
-    /// Maximum number of rows on the page; the companions have all rows.
+    /// Maximum number of rows on the page; the CSV and JSON files have all rows.
     pub rows_shown: usize,
-    /// True if the table is never folded; other long tables are.
+    /// True if the table is never folded; other long tables are folded at first.
     pub stays_open: bool,
     /// True if the table's order is fixed: readers cannot sort it.
     pub in_order: bool,
@@ -187,7 +187,7 @@ impl Cell {
         self
     }
 
-    /// Returns the cell with a bar, `length` from 0 to 1.
+    /// Returns the cell with a bar before the number; `length` is from 0 to 1.
     pub(crate) fn bar(mut self, length: f64) -> Self {
         self.bar = Some((length.clamp(0.0, 1.0) * 1000.0).round() / 10.0);
         self
@@ -245,7 +245,7 @@ impl Table {
         self.shown().len() > ROWS
     }
 
-    /// The rows shown on the page.
+    /// Returns the rows that the page shows.
     pub(crate) fn shown(&self) -> &[Vec<Cell>] {
         &self.rows[..self.rows.len().min(self.rows_shown)]
     }
@@ -312,7 +312,7 @@ pub(crate) fn host_cell(many: bool, host: impl Into<Cell>, rest: Vec<Cell>) -> V
     cells
 }
 
-/// Items in decreasing order of a number.
+/// Sorts items by a number, the largest first.
 pub(crate) fn largest_first<T>(items: &[T], number: impl Fn(&T) -> f64) -> Vec<&T> {
     let mut sorted: Vec<&T> = items.iter().collect();
     sorted.sort_by(|a, b| number(b).total_cmp(&number(a)));

@@ -8,13 +8,13 @@ const HOURS: i64 = 48;
 const AHEAD_S: [f64; 6] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0];
 const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
-/// Share of business, from 0 at night to 1 at noon.
+/// Degree to which owners are busy, from 0 at night to 1 at noon.
 fn business(hour: i64) -> f64 {
     let from_noon = (hour as f64 - 12.5).abs();
     (1.0 - from_noon / 6.0).max(0.0)
 }
 
-/// Share that stays available; smaller for larger regions, longer horizons and idle time.
+/// Probability that a region stays available; smaller for larger regions, longer horizons and idle time.
 fn stays(region_bytes: i64, scope: Scope, ahead_s: f64) -> f64 {
     let half_s = match scope {
         Scope::All => 90_000.0,

@@ -1,5 +1,5 @@
-//! Invented findings with every list filled: three hosts, two days at 90 s, office hours, a nightly
-//! job that causes dips, a laptop that sleeps. The sums agree with the points.
+//! Invented findings with every list filled: three hosts, two days at 90 s, office hours, a nightly job that
+//! causes dips, a laptop that sleeps. The sums agree with the points over time.
 
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
@@ -201,7 +201,7 @@ fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary
         size_class: format!("{} GiB", machine.physical_gib),
         physical_bytes: (machine.physical_gib * GIB) as i64,
         cpus_count: Some(machine.cpus),
-        // The missing value's dash is at the far right of a wide table.
+        // One host lacks this value: in a wide table, its dash is at the far right.
         kernel_release: (machine.name != "dune").then(|| "6.1.0-42-amd64".into()),
         sample_interval_s: Some(90.0),
         samples_count: points.len() as i64,

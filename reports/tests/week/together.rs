@@ -115,7 +115,7 @@ fn ranks(f: &Findings) -> Vec<RankContribution> {
     (1..=sums.len()).map(rank).collect()
 }
 
-/// Adds dips below a tenth, the deepest of them, and the programs active then.
+/// Adds dips below a tenth of the memory, the deepest of them, and the programs active in it.
 fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let threshold_bytes = (host.physical_bytes as f64 * SHORT_SHARE) as i64;
     let below = |p: &&MemoryPoint| p.min_available_bytes < threshold_bytes;

@@ -1,9 +1,9 @@
-//! All hosts together, on a grid of time with cells of [`crate::findings::Parameters::cluster_cell_s`].
+//! Figures of all hosts together. Time is divided into cells of equal length
+//! ([`crate::findings::Parameters::cluster_cell_s`]).
 //!
-//! A host counts in the cells that its samples cover without a gap; in other cells the host contributes
-//! nothing, and `hosts_seen_count` is the number of hosts that did. The *quota* of a host is the paper's:
-//! available and lent memory less the headroom. In scope `idle` only hosts that were idle during a whole cell
-//! lend.
+//! A host counts in the cells that its samples cover without a gap; to other cells it contributes nothing.
+//! `hosts_seen_count` is the number of hosts that count. The *quota* of a host is the paper's: available and
+//! lent memory less the headroom. In scope `idle` only hosts that were idle during a whole cell lend.
 
 use super::finding::{Finding, TablePlace, printed};
 use crate::findings::Scope;
@@ -22,14 +22,15 @@ pub struct ClusterPoint {
     pub is_after_gap: bool,
     /// Mean number of hosts observed.
     pub hosts_seen_count: f64,
-    /// Mean number of idle hosts among those observed. All figures of idle hosts are absent if idleness is
-    /// known of no host.
+    /// Mean number of idle hosts among those observed. All figures of idle hosts are absent if it is not
+    /// known of any host when it was idle.
     pub hosts_idle_count: Option<f64>,
     /// Mean physical memory of the hosts observed, all hosts together.
     pub physical_bytes: f64,
     /// Mean available memory of all hosts together.
     pub available_bytes: f64,
-    /// Minimum over the stretch's cells of the sum of each host's minimum of available memory in the cell.
+    /// Minimum, over the stretch's cells, of a cell's sum. The sum adds each host's minimum of available
+    /// memory in that cell.
     pub min_available_bytes: i64,
     /// Mean harvestable memory of all hosts together; a host without this figure adds nothing. Absent if no
     /// host has it.
@@ -52,8 +53,8 @@ impl Finding for ClusterPoint {}
 pub struct ClusterAvailable {
     /// All hosts observed, or only the idle ones.
     pub scope: Scope,
-    /// Cells that count: at least one host was observed (scope `idle`: with known idleness), and at most a
-    /// tenth of the hosts was missing for unknown reasons.
+    /// Number of cells that count. In such a cell at least one host was observed (scope `idle`: one with
+    /// known idleness), and at most a tenth of the hosts was missing for unknown reasons.
     pub cells_count: i64,
     /// Mean over cells.
     pub mean_bytes: f64,
@@ -99,7 +100,7 @@ pub struct ClassPoint {
 
 impl Finding for ClassPoint {}
 
-/// Part that the hosts of one class have in the memory available in the cluster.
+/// Share of the cluster's available memory that the hosts of one class provide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassContribution {
@@ -109,9 +110,9 @@ pub struct ClassContribution {
     pub size_class: String,
     /// Hosts of the class that were observed.
     pub hosts_count: i64,
-    /// The class's part of the memory available over time.
+    /// The class's share of the available memory, over the whole time.
     pub available_share: f64,
-    /// The class's part of the physical memory of the hosts observed.
+    /// The class's share of the physical memory of the hosts observed.
     pub physical_share: f64,
 }
 
@@ -119,17 +120,17 @@ impl Finding for ClassContribution {
     const PRINTED: Option<TablePlace> = printed(130, "Contribution of each class of hosts");
 }
 
-/// Part that the hosts with the largest contributions have in the memory available in the cluster.
+/// Share of the cluster's available memory that the hosts with the largest contributions provide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RankContribution {
     /// All hosts, or only the idle ones.
     pub scope: Scope,
-    /// Number of hosts, taken in descending order of contribution.
+    /// Number of hosts that are taken: those with the largest contributions.
     pub hosts_count: i64,
     /// Number of these hosts as a share of all hosts observed.
     pub hosts_share: f64,
-    /// Part of the memory available over time that these hosts have.
+    /// These hosts' share of the available memory, over the whole time.
     pub available_share: f64,
 }
 
@@ -140,17 +141,18 @@ impl Finding for RankContribution {}
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Residence {
-    /// In place: each host keeps its part throughout.
+    /// In place: each host keeps its part of the bytes throughout.
     Stays,
-    /// Somewhere: the total never falls below the bytes, though hosts take turns.
+    /// Somewhere: all hosts together always keep the bytes, though not always the same hosts.
     Somewhere,
 }
 
-/// Bytes of their quotas that the hosts together keep for a given time, from a cell chosen at random.
+/// Bytes that all hosts together keep of their quotas for a given time, which begins at a cell chosen at
+/// random.
 ///
-/// A host loses all if, within that time, the host sleeps, shuts down or becomes unreachable, or its agent
-/// falls silent. A host whose fate is unknown is left out, also from the amount at the start. Cells are not
-/// independent: the figures describe the trace and do not bound the future.
+/// A host loses its whole quota if, within that time, the host sleeps, shuts down or becomes unreachable, or
+/// its agent falls silent. A host whose fate is unknown is left out, also from the amount at the start. Cells
+/// are not independent: the figures describe the trace and do not bound the future.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Guarantee {
@@ -158,17 +160,18 @@ pub struct Guarantee {
     pub scope: Scope,
     /// Sense in which the bytes remain available.
     pub residence: Residence,
-    /// Horizon, in whole cells.
+    /// Horizon: the time ahead, a whole number of cells.
     pub ahead_s: f64,
     /// Share of the cells from which at least `bytes` remained.
     pub probability: f64,
     /// Minimum number of bytes that remain.
     pub bytes: i64,
-    /// Mean quota at the start, of the hosts whose fate is known, all hosts together.
+    /// Mean, over the start cells, of the sum of the quotas of all hosts whose fate is known.
     pub mean_now_bytes: f64,
     /// `bytes` as a share of `mean_now_bytes`; absent where `mean_now_bytes` is 0.
     pub share_of_now: Option<f64>,
-    /// Start cells: those in which the fate of at least nine hosts in ten is known.
+    /// Number of start cells. Only cells in which the fate of at least nine hosts in ten is known are start
+    /// cells.
     pub cells_count: i64,
 }
 
@@ -179,8 +182,8 @@ impl Finding for Guarantee {
     );
 }
 
-/// Fates of copies of a region on different hosts, over all cells and every choice of `copies_count` hosts
-/// among those that can lend the region in the same cell.
+/// Probabilities of losing copies of a region on different hosts, over all cells and every choice of
+/// `copies_count` hosts among those that can lend the region in the same cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Copies {
@@ -188,7 +191,7 @@ pub struct Copies {
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
-    /// Horizon, in whole cells.
+    /// Horizon: the time ahead, a whole number of cells.
     pub ahead_s: f64,
     /// Number of copies, each on a host of its own.
     pub copies_count: i64,
@@ -221,7 +224,7 @@ pub struct ReturnsByHour {
     pub weekday: i64,
     /// Hour of the day, in the fleet's time zone.
     pub hour: i64,
-    /// Cells in that hour in which a host was observed.
+    /// Number of cells in that hour in which at least one host was observed.
     pub cells_count: i64,
     /// Mean number of hosts whose owners return in a cell.
     pub mean_returns_per_cell: f64,
@@ -229,15 +232,15 @@ pub struct ReturnsByHour {
     pub max_returns_per_cell: i64,
     /// Returns as a share of the hosts that were idle before; absent where none was idle.
     pub share_of_idle_hosts: Option<f64>,
-    /// Mean of the bytes that these hosts reclaim in a cell, if their quotas were lent.
+    /// Mean of the bytes that these hosts would reclaim in a cell if they had lent their whole quotas.
     pub mean_reclaimed_bytes: f64,
-    /// Maximum of the bytes reclaimed in a cell.
+    /// Maximum of the bytes that these hosts would reclaim in a cell.
     pub max_reclaimed_bytes: i64,
 }
 
 impl Finding for ReturnsByHour {}
 
-/// A cell in which much memory was reclaimed.
+/// A cell in which owners' returns would have reclaimed much memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WorstReturn {
@@ -247,9 +250,9 @@ pub struct WorstReturn {
     pub hosts_count: i64,
     /// Hosts that were idle at the start of the cell.
     pub idle_hosts_before_count: i64,
-    /// Bytes that were reclaimed, if the hosts' quotas were lent.
+    /// Bytes that would have been reclaimed if the hosts had lent their whole quotas.
     pub reclaimed_bytes: i64,
-    /// These bytes as a share of the quotas of all idle hosts; absent if these are 0.
+    /// These bytes as a share of the quotas of all idle hosts; absent if those quotas are 0.
     pub share_of_quota: Option<f64>,
 }
 
@@ -272,16 +275,16 @@ pub enum Peak {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PoolingSaving {
-    /// Hosts in a pool; the last pool may have fewer.
+    /// Number of hosts in a pool; the last pool may have fewer.
     pub pool_hosts_count: i64,
-    /// Hosts in all pools.
+    /// Number of hosts in all pools.
     pub hosts_count: i64,
-    /// Peak of demand; the demand of a cell is its maximum of physical less available memory.
+    /// Kind of peak. Demand is physical less available memory; the demand in a cell is its maximum there.
     pub peak: Peak,
     /// Memory that the hosts need if each has memory for its own peak.
     pub sum_of_peaks_bytes: i64,
-    /// Memory that the pools need if each has memory for its peak; mean over several random divisions into
-    /// pools.
+    /// Memory that the pools need if each pool has memory for its own peak; mean over several random
+    /// divisions of the hosts into pools.
     pub peak_of_sums_bytes: f64,
     /// Share of `sum_of_peaks_bytes` that pooling saves.
     pub saved_share: f64,

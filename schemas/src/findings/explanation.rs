@@ -31,7 +31,7 @@ pub struct Explanation {
     pub quota: Option<ExplainedQuota>,
     /// Active processes of the sample, largest first.
     pub processes: Vec<ExplainedConsumer>,
-    /// Files in use at the sample, most cached first.
+    /// Files in use at the sample, those with most cached bytes first.
     pub files: Vec<ExplainedConsumer>,
     /// Items that the host could not read at that time, in words.
     pub missing_values: Vec<String>,
@@ -73,7 +73,7 @@ pub struct ExplainedIdle {
     pub verdict: String,
     /// Reason of the verdict, in words.
     pub reason: String,
-    /// Time since the owner's last activity, by the source with the latest activity.
+    /// Time since the owner's last activity, according to the source that saw activity last.
     pub owner_idle_s: Option<f64>,
     /// 5-minute load average without the load of memory servers.
     pub load5: Option<f64>,

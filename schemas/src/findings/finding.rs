@@ -1,10 +1,10 @@
-//! Declaration of a finding, made once: code that prints, compares, splits or anonymises findings reads it
-//! here.
+//! Declaration of a finding. It is made once; code that prints, compares, splits or anonymises findings reads
+//! it here.
 
 use super::Findings;
 use serde::Serialize;
 
-/// A list of the [`Findings`], by the type of its records; implemented beside that type.
+/// A list of the [`Findings`]. The type of the list's records implements this trait.
 pub trait Finding: FindingList + Clone + Serialize {
     /// Heading and place among the tables of `gleaner analyze`; absent if the list is printed only when its
     /// key is requested.
@@ -23,21 +23,21 @@ pub trait Finding: FindingList + Clone + Serialize {
     }
 }
 
-/// Place of a list in the [`Findings`]; implemented by the macro that declares the lists.
+/// Place of a list in the [`Findings`]. The macro that declares the lists implements this trait.
 pub trait FindingList: Sized {
     /// Key of the list in the document and on the command line.
     const KEY: &'static str;
 
-    /// List of these findings.
+    /// Returns the list of records of this type.
     fn list(findings: &Findings) -> &[Self];
 
-    /// Mutable list of these findings.
+    /// Returns the mutable list of records of this type.
     fn list_mut(findings: &mut Findings) -> &mut Vec<Self>;
 }
 
 /// Visitor of every list of the findings, whatever the type of its records.
 pub trait FindingVisitor {
-    /// Visits the list of these records.
+    /// Visits the list whose records are of type `F`.
     fn visit<F: Finding>(&mut self);
 }
 
@@ -58,12 +58,12 @@ pub(super) const fn printed(at: u16, heading: &'static str) -> Option<TablePlace
 /// Use of a finding in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportUse {
-    /// Compared: measured in the report's time and in the time before.
+    /// Compared: measured for the time of the report and for the time before.
     Compared,
-    /// Alone: measured only in the report's time, because a comparison would cost time or memory and say
-    /// nothing.
+    /// Alone: measured only for the time of the report, because a comparison would cost time or memory and
+    /// say nothing.
     Alone,
-    /// Left out: shown on no page, though most of a large fleet's findings by bytes.
+    /// Left out: no page shows the list. In a large fleet, such lists make up most of the findings' bytes.
     LeftOut,
 }
 

@@ -1,5 +1,5 @@
-//! Probabilities that a region which is available now remains available: the forecasts, the table that they
-//! come from, and their quality on days from which they had not learnt.
+//! Probabilities that a region which is available now remains available: the forecasts, the table from which
+//! they are computed, and their quality on days from which they had not learnt.
 //!
 //! The size of a region is in bytes (`region_bytes`) or a share of each host's physical memory
 //! (`region_share`); in pooled records one of the two is absent. *Remains available* means throughout. A
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastQuality {
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
@@ -22,9 +22,9 @@ pub struct ForecastQuality {
     pub region_share: Option<f64>,
     /// Horizon of the forecasts.
     pub ahead_s: i64,
-    /// Name of the model: `gleaner`, or a simple model to compare with: `climatology` (one number), `age`
-    /// (time available so far), `host_rate` (one number per host), `bins` (age, margin, lowest of the last 24
-    /// hours).
+    /// Name of the model: `gleaner`, or a simple model to compare with: `climatology` (one number for all),
+    /// `age` (by the time available so far), `host_rate` (one number per host), `bins` (by age, margin and
+    /// lowest available memory of the last 24 hours).
     pub model: String,
     /// Mean square of (probability − outcome): 0 is perfect, lower is better.
     pub brier_score: f64,
@@ -35,18 +35,18 @@ pub struct ForecastQuality {
     /// Murphy's resolution over the same bins: mean square of (share of the bin that remained available −
     /// share of all). Higher is better.
     pub resolution: f64,
-    /// Variance of the outcomes, share of all · (1 − share of all). The score is about reliability −
-    /// resolution + uncertainty; the difference is the variance of forecasts within a bin.
+    /// Variance of the outcomes, share of all · (1 − share of all). `brier_score` is about reliability −
+    /// resolution + uncertainty; the variance of the forecasts within a bin makes the difference.
     pub uncertainty: f64,
     /// Slope of the logistic regression of the outcome on the forecast's log-odds: 1 is right; above 1,
     /// forecasts are too close together; below 1, too far apart. Absent where no slope is finite: outcomes or
     /// forecasts are all alike, or no forecast was on the wrong side.
     pub calibration_slope: Option<f64>,
-    /// Forecast instants whose fate is known.
+    /// Number of instants with a forecast whose outcome is known.
     pub instants_count: i64,
-    /// Number of days forecast, each from all earlier records.
+    /// Number of days that were forecast, each from all records before that day.
     pub origins_count: i64,
-    /// Hosts with such instants.
+    /// Number of hosts with such instants.
     pub hosts_count: i64,
 }
 
@@ -60,7 +60,7 @@ impl Finding for ForecastQuality {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCalibration {
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region; all regions together where this and `region_share` are absent.
     pub region_bytes: Option<i64>,
@@ -86,12 +86,12 @@ impl Finding for ForecastCalibration {
 
 /// Cell of the forecast table: the fates of regions in one state, on all hosts.
 ///
-/// For a state without a cell, its coarser cell is used: first without `low_bin`, then without `margin_bin`,
-/// then without `age_bin`.
+/// For a state without a cell, a coarser cell is used: first one without `low_bin`, then one without
+/// `margin_bin`, then one without `age_bin`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCell {
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
@@ -106,7 +106,8 @@ pub struct ForecastCell {
     pub low_bin: Option<i64>,
     /// Horizon of the probability.
     pub ahead_s: i64,
-    /// Probability that the region remains available, drawn towards the coarser cell where instants are few.
+    /// Probability that the region remains available. Where instants are few, it is drawn towards the
+    /// probability of the coarser cell.
     pub probability: f64,
     /// Instants from which the probability is computed.
     pub instants_count: i64,
@@ -116,14 +117,14 @@ impl Finding for ForecastCell {
     const IN_REPORT: ReportUse = ReportUse::LeftOut;
 }
 
-/// Probabilities that a region is lost on one host, at a time of the week in any state, or in one state at
-/// any time.
+/// Probabilities that a region on one host is lost. A record is either for a time of the week, in any state,
+/// or for a state, at any time.
 ///
 /// For a state without a record on a host, the record of all hosts is used (`forecast_table`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastHabit {
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
@@ -134,8 +135,8 @@ pub struct ForecastHabit {
     /// Number of a four-hour slice of the day, in the fleet's time zone: 0 to 5 on working days, 6 to 11 at
     /// the weekend. Absent: any time; this record is used for slices without a record.
     pub slot: Option<i64>,
-    /// Bin of the time for which the region has been available, in records of a state; absent: any. The three
-    /// bins are those of `forecast_table`, and either all or none are present.
+    /// Bin of the time for which the region has been available, in records for a state; absent: any time. The
+    /// three bins are those of `forecast_table`, and either all or none are present.
     pub age_bin: Option<i64>,
     /// Bin of available memory divided by the region's size; absent: any bin.
     pub margin_bin: Option<i64>,
@@ -207,12 +208,13 @@ impl ForecastHabit {
     }
 }
 
-/// Weight of the host's habit in a forecast (the rest is the weight of the state's share on that host), and
-/// spread of forecasts.
+/// Weight of habits in a forecast, and spread of the forecasts. A forecast is a weighted mean of two shares
+/// of lost regions on the host: the share at that time of the week (the habit), and the share in the region's
+/// state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastWeight {
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
@@ -220,13 +222,15 @@ pub struct ForecastWeight {
     pub region_share: Option<f64>,
     /// Horizon of the forecasts.
     pub ahead_s: i64,
-    /// Weight from 0 to 1 that would have served past forecasts best.
+    /// Weight of the habit, from 0 to 1: the one that would have made past forecasts best. The state's share
+    /// has the rest.
     pub habit_weight: f64,
-    /// Probability that a region is lost in any state on any host: the centre of the spread. Absent where it
-    /// is 0 or 1.
+    /// Probability that a region is lost, over all states and hosts: the centre of the spread. Absent where
+    /// it is 0 or 1.
     pub spread_about: Option<f64>,
-    /// Factor from 0.5 to 2 for a forecast's log-odds less those of `spread_about`: the factor that would
-    /// have served past forecasts best. Absent with `spread_about`: forecasts are not spread.
+    /// Factor, from 0.5 to 2, by which the difference between a forecast's log-odds and those of
+    /// `spread_about` is multiplied: the one that would have made past forecasts best. Absent with
+    /// `spread_about`: forecasts are then not spread.
     pub spread: Option<f64>,
 }
 
@@ -275,7 +279,7 @@ impl ForecastTableSize {
     }
 }
 
-/// Bytes of a list as JSON.
+/// Size of a list as JSON, in bytes.
 fn json_bytes(list: &[impl Serialize]) -> i64 {
     struct Count(i64);
     impl std::io::Write for Count {
@@ -288,13 +292,13 @@ fn json_bytes(list: &[impl Serialize]) -> i64 {
         }
     }
     let mut count = Count(0);
-    // Counting does not fail, nor do lists of flat records.
+    // Neither counting bytes nor serialising flat records can fail.
     let _ = serde_json::to_writer(&mut count, list);
     count.0
 }
 
-/// Probability that a region on one host remains available, starting at the host's last sample. Regions not
-/// available at that sample have no forecast, nor have hosts observed for less than a day.
+/// Probability that a region on one host remains available, starting at the host's last sample. A region that
+/// is not available at that sample has no forecast. Hosts observed for less than a day have none either.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
@@ -302,7 +306,7 @@ pub struct Forecast {
     pub host_id: String,
     /// Time of the host's last sample.
     pub time_ms: i64,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,

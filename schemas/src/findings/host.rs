@@ -27,7 +27,7 @@ pub struct HostSummary {
     pub from_time_ms: i64,
     /// Time of the last sample.
     pub to_time_ms: i64,
-    /// Share of the time from the first to the last sample that samples cover; gaps are the rest.
+    /// Share of the time from the first to the last sample that samples cover; the rest is gaps.
     pub coverage_share: f64,
     /// Share of the covered time in which the host was idle; absent where activity is unknown.
     pub idle_share: Option<f64>,
@@ -220,7 +220,7 @@ pub struct AgentCost {
     pub mean_cpu_ms: f64,
     /// Largest CPU time of a sample.
     pub max_cpu_ms: f64,
-    /// Share of one CPU at the configured interval.
+    /// CPU time of sampling at the configured interval, as a share of one CPU.
     pub cpu_share: Option<f64>,
     /// Maximum resident memory of the agent.
     pub max_rss_bytes: i64,

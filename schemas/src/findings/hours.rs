@@ -14,8 +14,8 @@ pub struct MemoryUsageByHour {
     pub weekday: i64,
     /// Hour of the day, 0 to 23.
     pub hour: i64,
-    /// Name of the category: `kernel`, `process`, `file_cache`, `available`, `harvestable`; by the paper's
-    /// lookahead `live_file_cache` and `available_paper`.
+    /// Name of the category: `kernel`, `process`, `file_cache`, `available`, `harvestable`; also
+    /// `live_file_cache` and `available_paper`, which the paper's lookahead computes.
     pub category: String,
     /// Samples of that hour that have the category.
     pub samples_count: i64,
@@ -65,7 +65,7 @@ pub struct IdleByHour {
     pub hour: i64,
     /// Samples taken in that hour with known idleness.
     pub samples_count: i64,
-    /// Share of those samples in an idle period.
+    /// Share of those samples that lie in an idle period.
     pub idle_share: f64,
 }
 
@@ -78,7 +78,7 @@ impl Finding for IdleByHour {}
 pub struct AvailabilityByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,

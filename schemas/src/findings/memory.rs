@@ -79,8 +79,8 @@ pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// Name of the category, or `kernel` (static and dynamic), `physical`, `harvestable`,
-    /// `category_correction`. As the paper's Table 2 counts: `live_file_cache` and `available_paper`, for which
-    /// files that are used again soon are in use, and `kernel_paper`, the kernel with its reserve.
+    /// `category_correction`. Three more follow the paper's Table 2: `live_file_cache` and `available_paper`,
+    /// which count files that are used again soon as in use, and `kernel_paper`, the kernel with its reserve.
     pub category: String,
     /// Hosts that have the category.
     pub hosts_count: i64,
@@ -92,11 +92,11 @@ pub struct MemoryUsage {
     pub sd_bytes: Option<f64>,
     /// Minimum over the samples.
     pub min_bytes: i64,
-    /// Quantile of 5 % over the samples.
+    /// 5 % quantile over the samples.
     pub p5_bytes: f64,
     /// Median over the samples.
     pub median_bytes: f64,
-    /// Quantile of 95 % over the samples.
+    /// 95 % quantile over the samples.
     pub p95_bytes: f64,
     /// Maximum over the samples.
     pub max_bytes: i64,
@@ -126,11 +126,11 @@ pub struct HostMemory {
     pub sd_bytes: Option<f64>,
     /// Minimum over the samples.
     pub min_bytes: i64,
-    /// Quantile of 5 % over the samples.
+    /// 5 % quantile over the samples.
     pub p5_bytes: f64,
     /// Median over the samples.
     pub median_bytes: f64,
-    /// Quantile of 95 % over the samples.
+    /// 95 % quantile over the samples.
     pub p95_bytes: f64,
     /// Maximum over the samples.
     pub max_bytes: i64,
@@ -147,7 +147,7 @@ impl Finding for HostMemory {
     }
 }
 
-/// A dip: a time in which one host's available memory stayed below a threshold. Listed are the deepest dips
+/// A dip: a time in which one host's available memory stayed below a threshold. The list has the deepest dips
 /// for each threshold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -237,7 +237,7 @@ pub struct MemoryPoint {
     pub is_after_gap: bool,
     /// True if the host was idle at the end of the stretch; absent if unknown.
     pub is_idle: Option<bool>,
-    /// Mean static kernel; absent where unknown.
+    /// Mean static kernel memory; absent where unknown.
     pub static_kernel_bytes: Option<f64>,
     /// Mean memory held by the balloon; absent where unknown.
     pub balloon_bytes: Option<f64>,

@@ -123,7 +123,7 @@ findings! {
     period_ends: PeriodEnds,
     /// Probability that memory available now is still available some time later.
     availability_odds: AvailabilityOdds,
-    /// Minimum length of periods, with a given confidence.
+    /// Lower bounds of the length of periods, with a given confidence.
     period_bounds: PeriodBound,
     /// Memory by each notion of available, side by side, and the cost of lending it.
     notions: NotionSizes,
@@ -133,17 +133,17 @@ findings! {
     cluster_available: ClusterAvailable,
     /// Memory over time by class of hosts (Figure 4).
     class_over_time: ClassPoint,
-    /// Part of each class of hosts in the available memory (Figure 7).
+    /// Share of the available memory that each class of hosts provides (Figure 7).
     contribution_by_class: ClassContribution,
-    /// Part of the hosts with the largest contributions in the available memory.
+    /// Share of the available memory that the hosts with the largest contributions provide.
     contribution_by_rank: RankContribution,
     /// Bytes that the hosts together keep for a given time, with a probability.
     guarantees: Guarantee,
-    /// Fates of copies of a region on several hosts.
+    /// Probabilities of losing copies of a region on several hosts.
     copies: Copies,
     /// Owners who return in the same cell of time, by hour of the week.
     returns_by_hour: ReturnsByHour,
-    /// The moments at which most memory was reclaimed.
+    /// The moments at which most memory would have been reclaimed.
     worst_returns: WorstReturn,
     /// Memory that hosts could save by sharing their memory.
     pooling: PoolingSaving,
@@ -164,7 +164,7 @@ findings! {
     quotas: Quota,
     /// Probability that regions remain available, starting at each host's last sample.
     forecasts: Forecast,
-    /// Quality of such forecasts on days from which they had not learnt, beside simple models.
+    /// Quality of the forecasts on days from which they had not learnt, compared with simple models.
     forecast_quality: ForecastQuality,
     /// Calibration of the forecasts: a forecast with a given probability should come true with that
     /// frequency.
@@ -175,9 +175,9 @@ findings! {
     forecast_habits: ForecastHabit,
     /// Weights and spread with which the two lookup tables are combined.
     forecast_weights: ForecastWeight,
-    /// Size of these three lists.
+    /// Size of the three lists of the forecasts above.
     forecast_table_size: ForecastTableSize,
-    /// Effects of other limits: memory gained, and its cost to the owners.
+    /// Effects of other settings of the limits: memory gained, and the cost to owners.
     what_if: WhatIf,
     /// Names of the programs that use most memory: active processes, largest first.
     top_processes: TopProcess,
@@ -213,7 +213,7 @@ impl Findings {
         keys
     }
 
-    /// Dips below thresholds in bytes, which are the same on every host.
+    /// Returns the dips below thresholds in bytes, which are the same on every host.
     pub fn absolute_dips(&self) -> impl Iterator<Item = &Dip> {
         self.dips.iter().filter(|d| d.threshold_share.is_none())
     }

@@ -89,14 +89,14 @@ pub struct OwnerPeriodLengths {
     pub mean_s: Option<f64>,
     /// Median length of the complete periods; absent without any.
     pub median_s: Option<f64>,
-    /// Quantile of 90 % of the complete lengths; absent without any.
+    /// 90 % quantile of the lengths of the complete periods; absent without any.
     pub p90_s: Option<f64>,
-    /// Quantile of 99 % of the complete lengths; absent without any.
+    /// 99 % quantile of the lengths of the complete periods; absent without any.
     pub p99_s: Option<f64>,
     /// Maximum length of the complete periods; absent without any.
     pub max_s: Option<f64>,
-    /// Kaplan-Meier mean of all periods, restricted to the longest observed length: counts a cut period as at
-    /// least as long as observed.
+    /// Kaplan-Meier mean of all periods, restricted to the longest observed length. It counts a cut period as
+    /// at least as long as observed.
     pub restricted_mean_s: Option<f64>,
 }
 
@@ -133,10 +133,10 @@ impl Finding for Reclaims {
     }
 }
 
-/// Page cache of files that are used again soon, by lookahead, over the hosts of one class. In a busy period:
-/// files accessed in that period. In an idle period: files accessed in that period or in the next busy
-/// period. The paper found this cache's mean plus one standard deviation to be within 15 % of memory, which
-/// is the paper's headroom.
+/// Page cache of files that are used again soon, found by looking ahead in the trace, over the hosts of one
+/// class. In a busy period: files accessed in that period. In an idle period: files accessed in that period
+/// or in the next busy period. The paper found this cache's mean plus one standard deviation to be within 15
+/// % of memory, which is the paper's headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct LiveFileCache {
@@ -163,7 +163,7 @@ pub struct LiveFileCache {
     pub sd_share: Option<f64>,
     /// Mean plus standard deviation of the shares: the paper's check.
     pub mean_plus_sd_share: Option<f64>,
-    /// Quantile of 99 % of the shares.
+    /// 99 % quantile of the shares.
     pub p99_share: f64,
     /// Share of the samples with a figure within the headroom.
     pub within_headroom_share: f64,
@@ -189,12 +189,12 @@ pub enum LendingMode {
 /// Memory that a mode of lending would lend, and memory that would have to be paged in again when owners
 /// return.
 ///
-/// At each return: A is the footprint of the distinct processes that were active in the first 200 s (of each
-/// process its largest proportional size in that window; where no sample lies in the window, the first sample
-/// after the return stands for it), K is the memory of the kernel at that time (static, dynamic and balloon),
-/// G is the memory that the mode would have lent at the last idle sample, and M is physical memory. The
-/// memory context size is max(0, A + G + K − (M − lotsfree)). The paper's equation 1 lost that parenthesis in
-/// print, as the equation's own condition shows.
+/// The memory context size of a return is max(0, A + G + K − (M − lotsfree)). A is the footprint of the
+/// distinct processes that were active in the first 200 s after the return; each counts with its largest
+/// proportional size in that window. If no sample lies in the window, the first sample after the return
+/// stands for it. K is the memory of the kernel at that time (static, dynamic and balloon). G is the memory
+/// that the mode would have lent at the last idle sample. M is physical memory. The paper's equation 1 lost
+/// the inner parenthesis in print, as the equation's own condition shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryContext {
@@ -214,9 +214,9 @@ pub struct MemoryContext {
     pub mean_bytes: f64,
     /// Median memory context size over returns.
     pub median_bytes: f64,
-    /// Quantile of 90 % of the memory context size.
+    /// 90 % quantile of the memory context size over returns.
     pub p90_bytes: f64,
-    /// Quantile of 99 % of the memory context size.
+    /// 99 % quantile of the memory context size over returns.
     pub p99_bytes: f64,
     /// Maximum memory context size over returns.
     pub max_bytes: i64,
@@ -236,26 +236,26 @@ impl Finding for MemoryContext {
     }
 }
 
-/// Kind of time in which a cost was measured.
+/// Kind of window: the time in which a cost was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostWindow {
     /// From the last idle sample to the last sample in the first 200 s after the return.
     Return,
-    /// The same number of samples from the middle of the presence that began with the return, if it lasts
-    /// long enough: the same counters without a recent return.
+    /// As many samples, from the middle of the owner's presence that began with the return, if the presence
+    /// lasts long enough. It shows the same counters without a recent return.
     Busy,
 }
 
-/// Growth of the kernel's counters in one kind of time. Each figure is over the windows that have it: both
-/// samples of the window are of one boot, and the counter did not fall.
+/// Growth of the kernel's counters over the windows of one kind. A figure includes only windows for which it
+/// is known: both samples of the window are of one boot, and the counter did not fall.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct OwnerCost {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Kind of time of the windows.
+    /// Kind of the windows.
     pub window: CostWindow,
     /// True if memory was lent at the window's first sample.
     pub had_guests: bool,
@@ -265,29 +265,29 @@ pub struct OwnerCost {
     pub mean_window_s: f64,
     /// Mean memory lent at the window's first sample.
     pub mean_guest_bytes: f64,
-    /// Mean memory context size predicted from the memory in fact lent; only of returns, and only where
-    /// processes were recorded.
+    /// Mean memory context size, predicted from the memory that was in fact lent; only for windows of kind
+    /// `return`, and only where processes were recorded.
     pub mean_memory_context_bytes: Option<f64>,
     /// Mean time in which some task waited for memory; absent if no window has the counter.
     pub mean_psi_memory_some_us: Option<f64>,
     /// Median time in which some task waited for memory; absent if no window has the counter.
     pub median_psi_memory_some_us: Option<f64>,
-    /// Quantile of 99 % of the time in which some task waited for memory; absent if no window has the
-    /// counter.
+    /// 99 % quantile, over the windows, of the time in which some task waited for memory; absent if no window
+    /// has the counter.
     pub p99_psi_memory_some_us: Option<f64>,
     /// Mean time in which all tasks waited for memory; absent if no window has the counter.
     pub mean_psi_memory_full_us: Option<f64>,
     /// Median time in which all tasks waited for memory; absent if no window has the counter.
     pub median_psi_memory_full_us: Option<f64>,
-    /// Quantile of 99 % of the time in which all tasks waited for memory; absent if no window has the
-    /// counter.
+    /// 99 % quantile, over the windows, of the time in which all tasks waited for memory; absent if no window
+    /// has the counter.
     pub p99_psi_memory_full_us: Option<f64>,
     /// Mean number of file pages read again soon after their eviction; absent if no window has the counter.
     pub mean_refault_file_count: Option<f64>,
     /// Median number of file pages read again soon after their eviction; absent if no window has the counter.
     pub median_refault_file_count: Option<f64>,
-    /// Quantile of 99 % of the file pages read again soon after their eviction; absent if no window has the
-    /// counter.
+    /// 99 % quantile, over the windows, of the number of file pages read again soon after their eviction;
+    /// absent if no window has the counter.
     pub p99_refault_file_count: Option<f64>,
     /// Mean number of anonymous pages swapped in soon after they were swapped out; absent if no window has
     /// the counter.
@@ -295,20 +295,22 @@ pub struct OwnerCost {
     /// Median number of anonymous pages swapped in soon after they were swapped out; absent if no window has
     /// the counter.
     pub median_refault_anon_count: Option<f64>,
-    /// Quantile of 99 % of the anonymous pages swapped in soon after they were swapped out; absent if no
-    /// window has the counter.
+    /// 99 % quantile, over the windows, of the number of anonymous pages swapped in soon after they were
+    /// swapped out; absent if no window has the counter.
     pub p99_refault_anon_count: Option<f64>,
     /// Mean number of pages swapped in; absent if no window has the counter.
     pub mean_swap_in_count: Option<f64>,
     /// Median number of pages swapped in; absent if no window has the counter.
     pub median_swap_in_count: Option<f64>,
-    /// Quantile of 99 % of the pages swapped in; absent if no window has the counter.
+    /// 99 % quantile, over the windows, of the number of pages swapped in; absent if no window has the
+    /// counter.
     pub p99_swap_in_count: Option<f64>,
     /// Mean number of major page faults; absent if no window has the counter.
     pub mean_major_fault_count: Option<f64>,
     /// Median number of major page faults; absent if no window has the counter.
     pub median_major_fault_count: Option<f64>,
-    /// Quantile of 99 % of the major page faults; absent if no window has the counter.
+    /// 99 % quantile, over the windows, of the number of major page faults; absent if no window has the
+    /// counter.
     pub p99_major_fault_count: Option<f64>,
 }
 

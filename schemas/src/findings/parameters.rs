@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Parameters {
-    /// Start of the analysed span, inclusive; absent: no limit. Periods that cross it are cut there.
+    /// Start of the analysed span, inclusive; absent: no limit. Periods that cross the start are cut there.
     pub from_time_ms: Option<i64>,
     /// End of the analysed span, exclusive; absent: no limit.
     pub until_time_ms: Option<i64>,
@@ -15,8 +15,8 @@ pub struct Parameters {
     pub minimum_period_s: f64,
     /// Time without activity of the owner after which a host is idle (the paper: five minutes).
     pub idle_after_s: f64,
-    /// Load limit of idle hosts: the 5-minute load average must be below it for `idle_after_s`, too (the
-    /// paper: 0.3).
+    /// Load limit of idle hosts: the 5-minute load average must be below this limit for `idle_after_s`, too
+    /// (the paper: 0.3).
     pub load_limit: f64,
     /// Share of physical memory that is never lent (the paper: 15 %).
     pub headroom_share: f64,
@@ -28,7 +28,7 @@ pub struct Parameters {
     pub dip_threshold_bytes: Vec<i64>,
     /// Thresholds of the dips as shares of each host's physical memory.
     pub dip_threshold_shares: Vec<f64>,
-    /// Upper bounds of the classes by memory size; none: powers of two.
+    /// Upper bounds of the classes by memory size; if empty: powers of two.
     pub size_class_bytes: Vec<i64>,
     /// Length of a cell of the time grid that all hosts share; 0: ten minutes, longer in datasets of many
     /// days.
@@ -41,8 +41,8 @@ pub struct Parameters {
     pub region_shares: Vec<f64>,
     /// Maximum number of points of a survival curve; 0: all points.
     pub curve_points_count: u32,
-    /// Keys of the findings to compute; none: all. Findings that are computed along with them are included as
-    /// well.
+    /// Keys of the findings to compute; if empty: all. Findings that are computed along with them are
+    /// included as well.
     pub measures: Vec<String>,
 }
 
@@ -55,7 +55,8 @@ impl Parameters {
 }
 
 impl Default for Parameters {
-    /// Returns the paper's parameters, with the sizes left for the analysis to choose from the hosts' memory.
+    /// Returns the paper's parameters. Lists of sizes in bytes are empty: the analysis then chooses them by
+    /// the hosts' memory.
     fn default() -> Self {
         Self {
             from_time_ms: None,

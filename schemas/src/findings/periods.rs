@@ -8,7 +8,7 @@
 use super::finding::{Finding, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// Time that counts for the figures.
+/// Scope of figures: the part of the time that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -31,8 +31,8 @@ pub enum Notion {
     /// moment.
     #[default]
     Available,
-    /// The paper's: `available` less the cache of files that are used again soon. Computed by lookahead;
-    /// known where files were recorded and the owner's presence is known.
+    /// The paper's notion: `available` less the cache of files that are used again soon. Computed by
+    /// lookahead; known where files were recorded and the owner's presence is known.
     Paper,
     /// Memory that could be taken now without paging out the owner's pages: MemAvailable less the headroom.
     Harvestable,
@@ -48,9 +48,9 @@ impl Notion {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
-    /// The owner returned (idle time only).
+    /// The owner returned (only in scope `idle`).
     Owner,
-    /// The load rose to the limit (idle time only).
+    /// The load rose to the limit (only in scope `idle`).
     Load,
     /// The host needed its memory: less memory is available than the region's size.
     Memory,
@@ -74,14 +74,15 @@ impl EndCause {
     ];
 }
 
-/// Time for which regions of one size stay available, over the hosts of one class.
+/// Time for which regions of one size stay available, over the hosts of one class. Periods *as seen* end
+/// where samples end; periods *as leases* end where a lease would have ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AvailabilityPeriods {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Notion of available memory.
     pub notion: Notion,
@@ -89,7 +90,7 @@ pub struct AvailabilityPeriods {
     pub region_bytes: i64,
     /// Number of periods as seen that are not shorter than the minimum.
     pub periods_count: i64,
-    /// Number of those periods cut by a gap or an end of the trace: they lasted longer than observed.
+    /// Number of those periods that a gap or an end of the trace cut: they lasted longer than observed.
     pub censored_count: i64,
     /// Mean length of the periods as seen; absent without any.
     pub mean_s: Option<f64>,
@@ -98,11 +99,11 @@ pub struct AvailabilityPeriods {
     pub mean_low_s: Option<f64>,
     /// Upper limit of the 95 % interval of `mean_s`; absent with fewer than two hosts.
     pub mean_high_s: Option<f64>,
-    /// Quantile of 5 % of the lengths as seen.
+    /// 5 % quantile of the lengths as seen.
     pub p5_s: Option<f64>,
     /// Median length as seen.
     pub median_s: Option<f64>,
-    /// Quantile of 95 % of the lengths as seen.
+    /// 95 % quantile of the lengths as seen.
     pub p95_s: Option<f64>,
     /// Maximum length as seen.
     pub longest_s: Option<f64>,
@@ -153,7 +154,7 @@ impl Finding for AvailabilityPeriods {
 pub struct SurvivalPoint {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
@@ -184,7 +185,7 @@ impl Finding for SurvivalPoint {
 pub struct PeriodEnds {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
@@ -200,14 +201,14 @@ impl Finding for PeriodEnds {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// Probability that a region that is available now is still available some time later. Over calendar time:
-/// every instant that can be followed that long counts, in periods of any length.
+/// Probability that a region that is available now is still available some time later. Every instant of
+/// calendar time that can be followed that long counts, in periods of any length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityOdds {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Notion of available memory.
     #[serde(default)]
@@ -267,7 +268,7 @@ pub enum BoundVerdict {
 pub struct PeriodBound {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
@@ -281,8 +282,8 @@ pub struct PeriodBound {
     pub periods_count: i64,
     /// Share of those periods that the trace cut.
     pub censored_share: f64,
-    /// Correlation of the ranks of successive periods on a host; a value beyond 1.96/√n is not chance. Absent
-    /// where there is nothing to compare.
+    /// Correlation of the ranks of successive periods on a host; a value beyond 1.96/√n is hardly chance.
+    /// Absent where there is nothing to compare.
     pub autocorrelation: Option<f64>,
     /// Verdict on the bound.
     pub verdict: BoundVerdict,
@@ -292,14 +293,14 @@ impl Finding for PeriodBound {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// Memory by one notion of available, over the samples of the hosts of one class for which the notion is
-/// known; for idle time also the cost to the owner of lending that much.
+/// Memory that is available by one notion, over the samples of the hosts of one class for which the notion is
+/// known. For idle time, also the cost to owners if that much were lent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct NotionSizes {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time that counts.
+    /// Scope of the figures: the whole time or only idle periods.
     pub scope: Scope,
     /// Notion of available memory.
     pub notion: Notion,
@@ -311,7 +312,7 @@ pub struct NotionSizes {
     pub mean_share: f64,
     /// Median over those samples.
     pub median_bytes: f64,
-    /// Quantile of 5 % over those samples.
+    /// 5 % quantile over those samples.
     pub p5_bytes: f64,
     /// Mean of the memory that a mode of lending lends ([`crate::findings::MemoryContext`]): mode `paper` for
     /// the notion `paper`, mode `gentle` for `harvestable`. Only in scope `idle`; absent for other notions
@@ -319,7 +320,7 @@ pub struct NotionSizes {
     pub mean_quota_bytes: Option<f64>,
     /// Mean memory that would have to be paged in again at a return; absent where `mean_quota_bytes` is.
     pub mean_memory_context_bytes: Option<f64>,
-    /// Quantile of 99 % of that memory; absent where `mean_quota_bytes` is.
+    /// 99 % quantile of that memory; absent where `mean_quota_bytes` is.
     pub p99_memory_context_bytes: Option<f64>,
 }
 

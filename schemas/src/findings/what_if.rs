@@ -1,27 +1,27 @@
-//! Effects of other limits: memory gained, and its cost to the owners.
+//! Effects of other settings of the limits: memory gained, and the cost to owners.
 
 use super::finding::{Finding, TablePlace, printed};
 use super::{LendingMode, Scope};
 use serde::{Deserialize, Serialize};
 
-/// A setting of the limits, over all hosts of the dataset.
+/// Results of one setting of the limits, over all hosts of the dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
-    /// Key that differs from the defaults: `none`, `idle_after_s`, `load_limit`, `headroom_share`,
-    /// `minimum_idle_s`, `scope`, or `idle_after_s,headroom_share` in the grid of the two.
+    /// Name of the limit that differs from the defaults: `none`, `idle_after_s`, `load_limit`,
+    /// `headroom_share`, `minimum_idle_s`, `scope`, or `idle_after_s,headroom_share` in the grid of the two.
     pub varied: String,
     /// Time without activity of the owner after which a host is idle.
     pub idle_after_s: f64,
-    /// Load limit of idle hosts: the 5-minute load average must be below it for `idle_after_s`, too; absent:
-    /// any load.
+    /// Load limit of idle hosts: the 5-minute load average must be below this limit for `idle_after_s`, too;
+    /// absent: any load.
     pub load_limit: Option<f64>,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
     /// Further time for which a host must have been idle before it lends.
     pub minimum_idle_s: f64,
-    /// `idle`: only idle hosts lend. `all`: all hosts lend, whatever their owners do, and reclaim only by
-    /// quotas that shrink.
+    /// `idle`: only idle hosts lend. `all`: all hosts lend, whatever their owners do, and reclaim memory only
+    /// when their quotas shrink.
     pub scope: Scope,
     /// Mode of lending.
     pub mode: LendingMode,
@@ -39,10 +39,10 @@ pub struct WhatIf {
     pub mean_reclaimed_bytes: Option<f64>,
     /// Bytes returned per host and day: by reclaims, and by quotas that shrink while the host stays idle.
     pub reclaimed_bytes_per_host_day: f64,
-    /// Mean memory context size of a reclaim: memory that the owner has to page in again. Absent where
-    /// footprints are unknown.
+    /// Mean memory context size of a reclaim, which is the memory that the owner has to page in again. Absent
+    /// where footprints are unknown.
     pub mean_memory_context_bytes: Option<f64>,
-    /// Quantile of 99 % of the memory context size; absent where footprints are unknown.
+    /// 99 % quantile of the memory context size; absent where footprints are unknown.
     pub p99_memory_context_bytes: Option<f64>,
     /// Memory that owners have to page in again per host and day; absent where footprints are unknown.
     pub memory_context_bytes_per_host_day: Option<f64>,

@@ -31,7 +31,8 @@ pub enum HostMessage {
     Other,
 }
 
-/// Complete state of a host's lending, from which alone a recruiter rebuilds its knowledge.
+/// Complete state of a host's lending. Announcements alone let a recruiter rebuild its knowledge after a
+/// restart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Announcement {
     /// Version of the protocol ([`VERSION`]).
@@ -146,7 +147,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// Granted now, or earlier by a request with the same key.
+    /// The lease was granted now, or earlier by a request with the same key.
     Granted {
         /// The granted lease.
         lease: Lease,
@@ -156,7 +157,7 @@ pub enum Outcome {
         /// The renewed lease.
         lease: Lease,
     },
-    /// Ended, now or earlier.
+    /// The lease was ended, now or earlier.
     Released {
         /// Id of the lease.
         lease_id: String,

@@ -33,7 +33,7 @@ pub enum OwnerCommand {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum OwnerReply {
-    /// State after the command.
+    /// State of lending after the command.
     Lending(Box<LendingState>),
     /// Entries of the log, the oldest first.
     Log {
@@ -77,10 +77,10 @@ pub struct LendingState {
     pub is_agent_connected: bool,
     /// Configured recruiters to which the memory server has a link.
     pub linked_recruiters: Vec<String>,
-    /// Requests of leases' clients; absent: the host serves no pages.
+    /// Page requests of the clients that hold leases; absent: the host serves no pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesServed>,
-    /// Revocation lists in force for leases' clients; absent: none has arrived.
+    /// Certificate revocation lists that the memory server applies to clients; absent: none has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocations: Option<RevocationCount>,
     /// Memory that the command has reclaimed, if any.
@@ -153,9 +153,11 @@ pub struct ReclaimRecord {
     pub remaining_lent_bytes: u64,
     /// Time from memoryd's receipt of the cause to the first memory's return to the kernel.
     pub first_reclaim_us: u64,
-    /// Time from the same receipt to the last memory's return; of several steps, that of the longest step.
+    /// Time from the same receipt to the last memory's return; with several steps, the time of the longest
+    /// step.
     pub full_reclaim_us: u64,
-    /// Steps in which memory was reclaimed, or number of leases that ended one after another; else 1.
+    /// Number of reclaims that this line of the log combines: the steps of one reclaim, or leases that ended
+    /// one after another; else 1.
     pub steps_count: u64,
     /// Clients that had leases; of more than 32 clients, the first 32 by name.
     pub clients: Vec<String>,

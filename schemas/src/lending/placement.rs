@@ -1,4 +1,4 @@
-//! Names of the placement policies, which choose hosts; `gleaner_policy::placement` implements each.
+//! Names of the placement policies, which choose hosts; `gleaner_policy::placement` implements the policies.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,12 +20,12 @@ pub enum Placement {
     /// The host that served this client before, as long as that host has room (Felten & Zahorjan); at first
     /// any host.
     Stick,
-    /// A host with the probability of its share of all free memory at the start of the epoch, less the leases
-    /// placed there since (GMS: weights w_i). Once the weights are used up, a new epoch begins.
+    /// A random host. A host's probability is its share of all free memory at the start of the epoch, less
+    /// the leases placed there since (GMS: weights w_i). Once the weights are used up, a new epoch begins.
     EpochWeights,
-    /// The host on which the memory is most likely to stay for the requested time (ours), by the forecast;
-    /// without a forecast, the probability counts as even. Among equals, the host that has been idle for
-    /// longest, since it is the most likely to stay so.
+    /// The host on which the memory is most likely to stay for the requested time (ours), by the forecast; a
+    /// host without a forecast counts with one half. Among equals, the host that has been idle for longest,
+    /// since it is the most likely to stay idle.
     #[default]
     LongestAvailable,
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Placement {
     }
 }
 
-/// Error: a name that no placement policy has.
+/// Error: no placement policy has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPlacement(pub String);
 

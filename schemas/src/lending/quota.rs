@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Extent to which lending may go.
+/// Mode of lending: the hosts that lend, and the memory that they may lend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// On idle hosts only, and never more than can be taken without paging out the owner's pages.
+    /// Only idle hosts lend, and never more than can be taken without paging out the owner's pages.
     #[default]
     Gentle,
-    /// The paper's mode: on idle hosts only, all memory not in use, idle processes' pages and unused cache
-    /// included.
+    /// The paper's mode: only idle hosts lend, but all memory that is not in use. This includes pages of idle
+    /// processes and unused cache.
     Paper,
-    /// As in the gentle mode, but also on busy hosts, with a larger reserve.
+    /// Like the gentle mode, but busy hosts lend as well; they keep a larger headroom.
     Spare,
 }
 
@@ -52,8 +52,8 @@ pub struct HostQuota {
     pub quota_bytes: u64,
     /// Bytes of the quota that are leased.
     pub lent_bytes: u64,
-    /// Bytes of the quota that are not leased; 0 where the host grants no leases (it leaves its quota to others'
-    /// memory servers).
+    /// Bytes of the quota that are not leased; 0 where the host grants no leases (it leaves its quota to
+    /// other memory servers).
     pub unleased_bytes: u64,
     /// Quota that the host would have if it were idle.
     pub idle_quota_bytes: u64,
@@ -62,7 +62,7 @@ pub struct HostQuota {
     /// Bytes that are never lent: the headroom, or the larger headroom of a busy host.
     #[serde(default)]
     pub headroom_bytes: u64,
-    /// Extent to which lending may go.
+    /// Mode of lending: the hosts that lend, and the memory that they may lend.
     pub mode: Mode,
     /// Reason of the quota.
     pub reason: QuotaReason,
@@ -78,7 +78,7 @@ pub struct HostQuota {
     /// Age of these figures.
     #[serde(default)]
     pub age_ms: i64,
-    /// Probable remaining times: bytes, minimum time and confidence of each; empty before enough was learnt.
+    /// Parts of the quota that are expected to stay for a time; empty until the forecasts have learnt enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlook: Vec<Outlook>,
 }
@@ -101,6 +101,6 @@ pub struct Outlook {
 pub struct Quotas {
     /// Time of writing, in milliseconds since 1970-01-01 UTC, by the clock of the writer.
     pub time_ms: i64,
-    /// Quotas by host id.
+    /// Quota of each host.
     pub hosts: Vec<HostQuota>,
 }

@@ -1,9 +1,9 @@
-//! Whole numbers as JSON Schema has them: `1000.0` is one (JSON Schema 2020-12, 6.1.1).
+//! Whole numbers as JSON Schema defines them: `1000.0` is a whole number (JSON Schema 2020-12, 6.1.1).
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use std::fmt;
 
-/// Limit beyond which not every whole number is a double.
+/// Limit beyond which a double cannot represent every whole number.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
 struct Whole;

@@ -22,7 +22,7 @@ fn of_class<'a>(
     })
 }
 
-/// Sentence that compares both modes.
+/// Sentence that compares the memory context in both modes of lending.
 pub(super) fn words(view: &View) -> Option<String> {
     let f = view.findings;
     let paper = pooled(f, LendingMode::Paper);
@@ -64,7 +64,7 @@ fn capital(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Table by mode and class of hosts.
+/// Table of memory contexts by mode of lending and class of hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let mut classes: Vec<&str> = Vec::new();

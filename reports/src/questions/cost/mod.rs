@@ -134,7 +134,7 @@ fn answer(view: &View) -> String {
     text
 }
 
-/// Words for a change of a number: `2.3 more than in`, `as in`.
+/// Words for a change of a number, to precede the earlier time: `2.3 more than in`, `as in`.
 fn number_words(now: f64, before: f64) -> String {
     let difference = ((now - before) * 10.0).round() / 10.0;
     if difference > 0.0 {

@@ -12,13 +12,14 @@ use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
 use std::collections::HashMap;
 
-/// A value of a point of all hosts together.
+/// Function that returns one value of a point of all hosts together.
 type PointValue = fn(&ClusterPoint) -> Option<f64>;
 
 const PAPER: PointValue = |p| p.idle_paper_quota_bytes;
 const GENTLE: PointValue = |p| p.idle_harvestable_bytes;
 
-/// Figure over the week, with a pale line for the week before; absent if no host's idle periods are known.
+/// Figure of the memory that could have been lent over the week, with a pale line for the week before. Absent
+/// if no host's idle periods are known.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let points = &view.findings.cluster_over_time;
     let (first_ms, last_ms) = (points.first()?.time_ms, points.last()?.time_ms);
@@ -75,7 +76,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         "harvestable",
         "lent with the gentle policy",
     );
-    // This week's entries first.
+    // Entries of this week come first in the key.
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
@@ -127,7 +128,7 @@ fn sentence(view: &View, of: PointValue) -> String {
     )
 }
 
-/// Table of the memory that each host would have lent while idle, and the cost of that.
+/// Table of the memory that each host would have lent while idle, and of the cost to its owner.
 pub(super) fn by_host(view: &View) -> Option<Table> {
     let f = view.findings;
     let contexts = contexts_by_host(f);
@@ -190,7 +191,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     )))
 }
 
-/// Contexts by host id and mode; true: the paper's mode.
+/// Memory contexts by host id and mode of lending; the flag is true for the paper's mode.
 fn contexts_by_host(f: &Findings) -> HashMap<(&str, bool), &MemoryContext> {
     let all = f.memory_context.iter();
     all.filter_map(|c| Some(((c.host_id.as_deref()?, c.mode == LendingMode::Paper), c)))

@@ -8,7 +8,7 @@ use crate::view::View;
 use crate::wording::seconds;
 use gleaner_schemas::findings::{Findings, Reclaims};
 
-/// Rate of returns of hosts of all sizes together.
+/// Rate of owners' returns, over hosts of all sizes together.
 pub(super) fn pooled(findings: &Findings) -> Option<&Reclaims> {
     of_class(findings, "all")
 }
@@ -18,12 +18,12 @@ fn of_class<'a>(findings: &'a Findings, class: &str) -> Option<&'a Reclaims> {
     all.find(|r| r.host_id.is_none() && r.size_class == class && r.observed_days > 0.0)
 }
 
-/// Table by class of hosts, including all hosts.
+/// Table of the rates of returns by class of hosts, with a row for all hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let before = view.before.filter(|b| pooled(b).is_some());
     let classes: Vec<&Reclaims> = f.reclaims.iter().filter(|r| r.host_id.is_none()).collect();
-    // A single class has the same values as all hosts.
+    // A single class has the same values as all hosts, so it gets no row.
     let one = classes.len() <= 2;
     let rows = classes
         .into_iter()

@@ -9,7 +9,8 @@ use plotly::common::{Marker, MarkerSymbol, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Bar, Scatter, Trace};
 
-/// Hour of the day, with mean and maximum over the working days.
+/// For each hour of the day: the hour, and mean and maximum number of returns in a cell, over the working
+/// days.
 fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
     let days: Vec<&ReturnsByHour> = view
         .findings
@@ -31,7 +32,7 @@ fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
         .collect()
 }
 
-/// Length of a cell of the grid, in words, if known.
+/// Length of a cell of the time grid, in words; if it is unknown, `one interval`.
 fn cell_words(view: &View) -> String {
     match view.findings.parameters.cluster_cell_s {
         s if s > 0.0 => seconds(s),

@@ -1,4 +1,4 @@
-//! Memory that other limits would have lent, and the cost to owners.
+//! Memory that hosts would have lent under other limits, and the cost to owners.
 
 use super::{MODES, decimal, mode_words};
 use crate::change::share_words;
@@ -43,7 +43,7 @@ impl Cost {
     }
 }
 
-/// Maximum visible cost, as a multiple of the highest cost among the best settings.
+/// Maximum cost that the figure shows at first, as a multiple of the highest cost among the best settings.
 const ROOM: f64 = 1.25;
 
 /// The settings with a known cost, each once, in the order of the analysis.

@@ -16,9 +16,9 @@ const PROBABILITIES: [(f64, &str); 3] = [
     (0.9, "harvestable"),
     (0.99, "threshold"),
 ];
-/// Probability that answers use.
+/// Probability for which the answer states the bytes.
 const USUAL_PROBABILITY: f64 = 0.9;
-/// Horizon that answers use, in s.
+/// Horizon for which the answer states the bytes, in s.
 const USUAL_AHEAD_S: f64 = 3600.0;
 const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
@@ -80,7 +80,7 @@ fn at(view: &View, scope: Scope, ahead_s: f64, probability: f64) -> Option<i64> 
         .map(|g| g.bytes)
 }
 
-/// Answer in one sentence; absent without the usual probability and horizon.
+/// Answer in one sentence; absent if the findings lack the usual probability or horizon.
 pub(super) fn answer(view: &View) -> Option<String> {
     let of = |scope| at(view, scope, USUAL_AHEAD_S, USUAL_PROBABILITY);
     let all = of(Scope::All)?;
@@ -107,7 +107,7 @@ fn horizons(view: &View) -> Vec<f64> {
     horizons
 }
 
-/// Figure of bytes by horizon, one line per probability.
+/// Figure of the bytes that stay available, by horizon, with one line per probability.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let horizons = horizons(view);
     if horizons.len() < 2 {

@@ -10,7 +10,7 @@ use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
 
-/// Value of a stretch, drawn as one line or area.
+/// Function that returns the value of a stretch of time, which is drawn as a line or an area.
 type Value = fn(&ClusterPoint) -> Option<f64>;
 
 struct Area {
@@ -119,7 +119,8 @@ fn harvestable(p: &ClusterPoint) -> Option<f64> {
     p.harvestable_bytes
 }
 
-/// Areas from the bottom up. If idle hosts are unknown, available memory is one area.
+/// Returns the areas from the bottom up. If it is unknown which hosts were idle, available memory is one
+/// area.
 fn areas(points: &[ClusterPoint]) -> Vec<Area> {
     let area = |label, colour, value| Area {
         label,

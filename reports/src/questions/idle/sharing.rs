@@ -131,7 +131,7 @@ pub(super) fn pooling_sentence(view: &View) -> Option<String> {
     ))
 }
 
-/// Table by pool size.
+/// Table of the savings by pool size.
 pub(super) fn pooling(view: &View) -> Option<Table> {
     let rows = of_peak(view, Peak::Max)
         .filter(|p| p.pool_hosts_count > 1)

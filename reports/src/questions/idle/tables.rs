@@ -47,7 +47,7 @@ pub(super) fn usage(view: &View) -> Option<Table> {
         .with_rows(rows.into_iter().map(row).collect())
 }
 
-/// Class name for all hosts pooled, in addition to the classes.
+/// Name that stands for all hosts in place of a class of hosts.
 const ALL: &str = "all";
 
 fn of_class<'a>(
@@ -60,8 +60,8 @@ fn of_class<'a>(
         .filter(move |u| u.size_class == class)
 }
 
-/// Table of shares by class of memory size, with each class's part of the total; absent if there is
-/// one class.
+/// Table of shares by class of memory size, with each class's part of the total; absent if there is only one
+/// class.
 pub(super) fn classes(view: &View) -> Option<Table> {
     const CATEGORIES: [&str; 5] = [
         "kernel",

@@ -12,8 +12,8 @@ const WEEK_MS: i64 = 168 * HOUR_MS;
 /// Monday 16 November 2026, 00:00 UTC.
 const START_MS: i64 = 1_794_787_200_000;
 
-/// Four hosts of 8 GiB for a week; in working hours, idle hosts have little. `more_gib` is
-/// additionally available.
+/// Findings of four hosts of 8 GiB for a week. In working hours, little memory is available on idle hosts.
+/// `more_gib` is added to the available memory.
 fn findings(from_ms: i64, more_gib: f64) -> Findings {
     let mut f = Findings {
         parameters: Parameters {

@@ -4,7 +4,7 @@ use crate::page::figure::axis;
 use crate::wording::seconds;
 use plotly::layout::{Axis, AxisType};
 
-/// Ticks for an axis of lengths, the most useful first.
+/// Ticks for an axis of lengths of time, in s, the most useful first.
 const MARKS_S: [f64; 20] = [
     3600.0,
     86_400.0,

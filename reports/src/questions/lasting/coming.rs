@@ -1,5 +1,5 @@
-//! Forecast of the coming week by hour, assuming that it is like this week, and how well that rule worked
-//! last week.
+//! Forecast of the coming week by hour. It assumes that the week will be like this week; the page also states
+//! how well that rule worked last week.
 
 use super::hours::{idle, memory, region};
 use super::odds::{percent, share_axis};
@@ -15,7 +15,7 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Scatter, Trace};
 
-/// Minimum number of hours that a forecast needs: two days.
+/// Minimum number of traced hours that a forecast needs: two days.
 const LEAST_HOURS: usize = 48;
 
 /// The forecast as figure and text, and how well the same rule worked last week.
@@ -161,7 +161,7 @@ impl Rule {
     }
 }
 
-/// Function that returns a value for each hour of the week, from findings.
+/// Function that computes a value for each hour of the week from findings.
 type Hours<'a> = Box<dyn Fn(&Findings) -> Week + 'a>;
 
 fn rules(view: &View) -> Vec<Rule> {
@@ -234,7 +234,7 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
         let (by_hour, flat) = rule.errors();
         let cell = |value| match rule.measure {
             Measure::Bytes => Cell::bytes(value),
-            // Errors of shares, in percentage points.
+            // Errors of shares are shown in percentage points.
             _ => Cell::of(
                 crate::page::table::Kind::Share,
                 format!("{:.1}", 100.0 * value),
@@ -265,7 +265,8 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Figure of forecast shares, in tenths, against observed shares; absent without forecasts of shares.
+/// Figure of forecast shares, grouped into tenths, against observed shares; absent without forecasts of
+/// shares.
 fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
     let mut bins: [(f64, f64, usize); 10] = [(0.0, 0.0, 0); 10];
     let shares = rules.iter().filter(|r| r.measure == Measure::Share);
@@ -326,7 +327,8 @@ pub(super) fn diagonal() -> Box<dyn Trace> {
         .hover_info(plotly::common::HoverInfo::Skip)
 }
 
-/// Dots from (forecast, observed, weight, basis); a larger weight gives a larger dot.
+/// Draws a dot for each point (forecast, observed, weight, basis). A larger weight gives a larger dot; the
+/// basis is a text for hovering.
 pub(super) fn dots(
     colour: &str,
     symbol: MarkerSymbol,

@@ -7,7 +7,8 @@ use crate::view::View;
 use crate::wording::{seconds, share, size};
 use gleaner_schemas::findings::{Copies, Scope};
 
-/// Copies of the reported size: the section's middle size if known, otherwise the largest.
+/// Findings on copies of regions of one size: the section's middle size if they include it, otherwise the
+/// largest size.
 fn told<'a>(view: &'a View) -> Vec<&'a Copies> {
     let all = &view.findings.copies;
     let middle = regions::middle(view.findings);
@@ -20,7 +21,7 @@ fn told<'a>(view: &'a View) -> Vec<&'a Copies> {
         .collect()
 }
 
-/// Sentence on two copies, an hour later.
+/// Sentence on the fate of two copies after an hour.
 pub(super) fn sentence(view: &View) -> Option<String> {
     let told = told(view);
     let mut two = told

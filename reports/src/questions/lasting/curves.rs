@@ -55,7 +55,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             if curve.is_empty() {
                 continue;
             }
-            // Up to the first end, all periods last.
+            // Until the first period ends, the share is 100 %.
             let ages = std::iter::once(from_s / 1.5).chain(curve.iter().map(|p| p.age_s));
             let shares = std::iter::once(100.0).chain(curve.iter().map(|p| percent(p.survival)));
             let label = format!("{}, {}", size(*region), scope_words(scope));
@@ -105,8 +105,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-/// Points of a step function between the curve's points, for an area, which Plotly cannot draw in
-/// steps.
+/// Points from which an area with steps is drawn; Plotly itself cannot draw an area in steps.
 fn steps(
     curve: &[&SurvivalPoint],
     limits: impl Fn(&SurvivalPoint) -> (f64, f64),
@@ -231,7 +230,7 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
         ],
     )
     .with_rows(rows.collect())?;
-    // Other sizes have similar values.
+    // The page omits other sizes: they have similar values.
     if shown_count > 0 {
         table.rows_shown = shown_count;
     }

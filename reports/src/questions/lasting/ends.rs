@@ -11,7 +11,7 @@ use plotly::common::Orientation;
 use plotly::layout::BarMode;
 use plotly::{Bar, Trace};
 
-/// Causes of an end, in words, with their colours.
+/// Causes that end a period, each with its words and its colour.
 const CAUSES: [(EndCause, &str, &str); 6] = [
     (EndCause::Owner, "the owner returned", "process"),
     (EndCause::Load, "the load rose", "file-cache"),
@@ -136,7 +136,7 @@ fn causes_sentence(hour: &AvailabilityOdds) -> String {
 /// Table of losses by cause.
 pub(super) fn losses(view: &View) -> Option<Table> {
     let sorted = in_order(view.findings);
-    // Idle time can end by all of the causes.
+    // Idle time comes first if it is known, since all of the causes can end it.
     let idle = sorted.iter().any(|o| o.scope == Scope::Idle);
     let (mut told, others): (Vec<_>, Vec<_>) = sorted
         .into_iter()

@@ -135,7 +135,8 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
     })
 }
 
-/// The mean that counts cut periods as at least their seen length, if it could be computed.
+/// Mean length that counts a cut period as at least as long as observed. If it is unknown, the mean of the
+/// observed lengths.
 fn length_s(periods: &AvailabilityPeriods) -> Option<f64> {
     periods
         .restricted_mean_s
@@ -143,8 +144,8 @@ fn length_s(periods: &AvailabilityPeriods) -> Option<f64> {
         .filter(|s| *s > 0.0)
 }
 
-/// The mean of only the periods whose start was seen, if it is far from the other mean: the true mean lies
-/// between the two.
+/// Mean length of only the periods with an observed start, if it is far below the other mean: the true mean
+/// lies between the two.
 fn other_mean_s(periods: &AvailabilityPeriods) -> Option<f64> {
     const FAR: f64 = 1.25;
     let other = periods.restricted_mean_start_seen_s.filter(|s| *s > 0.0)?;
@@ -152,7 +153,7 @@ fn other_mean_s(periods: &AvailabilityPeriods) -> Option<f64> {
     Some(other)
 }
 
-/// Returns true if so many periods were cut that the mean is a lower bound.
+/// Returns true if at least half of the periods were cut: their mean is then only a lower bound.
 fn is_cut(periods: &AvailabilityPeriods) -> bool {
     2 * periods.censored_count >= periods.periods_count
 }

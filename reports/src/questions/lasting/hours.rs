@@ -7,12 +7,12 @@ use crate::view::View;
 use crate::wording::size;
 use gleaner_schemas::findings::{AvailabilityByHour, Findings, Scope};
 
-/// Mean deviation of the cells from their mean, below which a sentence replaces the map.
+/// Minimum mean deviation of the cells from their mean: below it, a sentence replaces the map.
 const FLAT_SHARE: f64 = 0.01;
 /// Minimum number of hours of the week that a map needs.
 const LEAST_HOURS: usize = 24;
 
-/// Mean per host of one category of memory, by hour.
+/// Mean memory of one category per host, by hour of the week.
 pub(super) fn memory(findings: &Findings, category: &str) -> Week {
     let hours = findings.memory_usage_by_hour.iter();
     Week::of(
@@ -22,7 +22,7 @@ pub(super) fn memory(findings: &Findings, category: &str) -> Week {
     )
 }
 
-/// Share of time in which owners are away, by hour.
+/// Share of time in which owners are away, by hour of the week.
 pub(super) fn idle(findings: &Findings) -> Week {
     let hours = findings.idle_by_hour.iter();
     Week::of(
@@ -32,7 +32,7 @@ pub(super) fn idle(findings: &Findings) -> Week {
     )
 }
 
-/// Availability of one region size, by hour.
+/// Availability of regions of one size, by hour of the week.
 pub(super) fn region(
     findings: &Findings,
     scope: Scope,

@@ -67,7 +67,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// Reason why periods are missing, and the page's period parts.
+/// Reason why results on periods are missing (absent if they are not), and the parts of the page on periods.
 fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let periods: Vec<_> = view
         .findings
@@ -106,7 +106,7 @@ fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let table = largest.and_then(|_| tables::availability(view));
     let has_odds = odds::answer(view).is_some();
     let lengths = parts([
-        // If there are odds, they are the answer, and this sentence comes here.
+        // With odds, the section's answer is about them, and the sentence on missing periods comes here.
         words.clone().filter(|_| has_odds).map(Part::Say),
         curves::figure(view).map(Part::figure),
         figure.map(Part::figure),

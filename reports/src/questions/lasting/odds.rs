@@ -11,14 +11,14 @@ use gleaner_schemas::findings::{AvailabilityOdds, Findings, Scope};
 use plotly::common::{DashType, Fill, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
 
-/// Colour, symbol and mark for each size, the middle size first.
+/// Colour, symbol and mark in the key for each size of regions, the middle size first.
 pub(super) const SIZES: [(&str, MarkerSymbol, &str); 3] = [
     ("size-1", MarkerSymbol::Circle, "dot"),
     ("size-2", MarkerSymbol::Square, "area"),
     ("size-3", MarkerSymbol::Diamond, "diamond"),
 ];
 
-/// Horizons in tables and bars, in s.
+/// Horizons that tables and bars show, in s.
 const TOLD_S: [f64; 5] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0];
 
 pub(super) const HOUR_S: f64 = 3600.0;
@@ -96,7 +96,7 @@ fn interval(odds: &AvailabilityOdds) -> Option<String> {
     Some(format!(" ({} to {})", share(low), share(high)))
 }
 
-/// Figure of the odds by size over the horizon; absent without odds.
+/// Figure of the odds over the horizon, one line per region size and scope; absent without odds.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
     let regions = regions::shown(f);
@@ -186,7 +186,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-/// Key entries for solid and dashed lines.
+/// Entries of the key that explain solid and dashed lines.
 pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
     let entry = |mark, label: &str| Key {
         colour: "idle",
@@ -204,7 +204,7 @@ pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
     }
 }
 
-/// An area between low and high limits, behind the lines.
+/// Area between low and high limits, drawn behind the lines.
 pub(super) fn band(limits: &[(f64, f64, f64)]) -> Box<dyn Trace> {
     let there = limits.iter().map(|(x, low, _)| (*x, percent(*low)));
     let back = limits.iter().rev().map(|(x, _, high)| (*x, percent(*high)));
@@ -253,7 +253,7 @@ pub(super) const fn scope_words(scope: Scope) -> &'static str {
     }
 }
 
-/// Cell of a table's column `time`.
+/// Cell of a table's column `time`, which states the scope.
 pub(super) fn scope_cell(scope: Scope) -> Cell {
     Cell::text(match scope {
         Scope::All => "all",
@@ -261,7 +261,7 @@ pub(super) fn scope_cell(scope: Scope) -> Cell {
     })
 }
 
-/// Note below tables with that column.
+/// Note below tables that have the column `time`.
 pub(super) const SCOPE_NOTE: &str =
     "Time: “all” is all time; “idle” is idle time only, and the owner’s return counts as a loss.";
 
@@ -327,7 +327,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     ))
 }
 
-/// All odds, beginning with those of the size used in sentences.
+/// All odds; those of the region size that sentences use come first.
 pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     let middle = regions::middle(f);
     let mut sorted: Vec<&AvailabilityOdds> = pooled(f).collect();
@@ -342,14 +342,14 @@ pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     sorted
 }
 
-/// Number of odds shown on the page: those of the first size in one scope.
+/// Number of odds that the page shows: the first ones that have the same size and scope.
 pub(super) fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
     let kind = |o: &AvailabilityOdds| (o.region_bytes, o.scope);
     let first = sorted.first().map(|o| kind(o));
     sorted.iter().take_while(|o| Some(kind(o)) == first).count()
 }
 
-/// Table of all odds with interval, change and observed time.
+/// Table of all odds, with their intervals, changes and observed times.
 pub(super) fn intervals(view: &View) -> Option<Table> {
     let sorted = in_order(view.findings);
     let before = view.before.filter(|b| pooled(b).next().is_some());

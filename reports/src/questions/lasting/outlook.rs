@@ -1,4 +1,5 @@
-//! Forecasts from the last samples on: memory expected to stay available, and the quality of such forecasts.
+//! Forecasts that begin at the hosts' last samples: memory expected to stay available, and the quality of
+//! such forecasts.
 
 use super::coming::{calibration_layout, diagonal, dots};
 use super::odds::{SCOPE_NOTE, scope_cell};
@@ -15,17 +16,17 @@ use std::collections::HashSet;
 /// Share of each host's memory that the summary is about.
 const HALF: f64 = 0.5;
 
-/// Maximum time between a host's last sample and the last sample of all hosts at which the host has
-/// forecasts.
+/// Maximum time from a host's last sample to the last sample of all hosts. The summary leaves out hosts whose
+/// samples ended earlier.
 const LEFT_MS: i64 = 3_600_000;
 
-/// Minimum probability of memory that the page calls lasting.
+/// Minimum probability of staying available for memory that the page calls lasting.
 const SURE: f64 = 0.9;
 
-/// Minimum number of instants of a bin that a sentence mentions.
+/// Minimum number of instants in a bin: a sentence mentions no bin with fewer.
 const FEW_INSTANTS: i64 = 30;
 
-/// Minimum distance of a calibration slope from 1 that a sentence mentions.
+/// Minimum difference of a calibration slope from 1: a sentence mentions no smaller difference.
 const SLOPE_OFF: f64 = 0.25;
 
 const AHEAD_S: [i64; 3] = [3600, 14_400, 86_400];
@@ -51,7 +52,7 @@ pub(super) fn parts(view: &View) -> Vec<Part> {
     parts
 }
 
-/// Forecasts for half of a host's memory, for hosts present at the end.
+/// Forecasts for half of a host's memory, for the hosts that had samples until the end.
 fn current<'a>(view: &'a View) -> Vec<&'a Forecast> {
     let end_ms = view.span_ms().map_or(0, |(_, to)| to);
     let halves = view.findings.forecasts.iter();

@@ -1,4 +1,4 @@
-//! Region sizes in figures and sentences: a few with different odds.
+//! Choice of the region sizes for figures and sentences: a few sizes with different odds.
 
 use gleaner_schemas::findings::{AvailabilityOdds, Findings, Notion, Scope};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ const MOST: usize = 3;
 /// Difference of odds below which two sizes count as equal.
 const ALIKE_SHARE: f64 = 0.005;
 
-/// Odds of all hosts, for memory available now.
+/// Odds of all hosts together, by the notion [`Notion::Available`].
 pub(super) fn pooled(findings: &Findings) -> impl Iterator<Item = &AvailabilityOdds> {
     findings
         .availability_odds
@@ -28,8 +28,8 @@ pub(super) fn odds_of(
         .find(|o| o.scope == scope && o.region_bytes == region_bytes && o.ahead_s == ahead_s)
 }
 
-/// The size in sentences: of the sizes that have values by hour and are available for at least half of the
-/// time, the middle one.
+/// Region size that sentences use: the middle one of the sizes that have values by hour and are available for
+/// at least half of the time.
 pub(super) fn middle(findings: &Findings) -> Option<i64> {
     const OFTEN_SHARE: f64 = 0.5;
     let mut shares: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(super) fn shown(findings: &Findings) -> Vec<i64> {
     };
     let mut others = sizes(pooled(findings).map(|o| o.region_bytes)).into_iter();
     let mut shown = vec![middle];
-    // From both ends inwards, since the ends bound the range of sizes.
+    // Sizes are taken from both ends inwards, since the ends bound the range of sizes.
     while let Some(largest) = others.next_back() {
         for size in [Some(largest), others.next()].into_iter().flatten() {
             if shown.len() < MOST && shown.iter().all(|s| !alike(findings, *s, size)) {

@@ -4,13 +4,13 @@
 pub(crate) const SHORT_SHARE: f64 = 0.10;
 /// Minimum share of short samples at which a host counts as short.
 pub(crate) const SHORT_SAMPLES_SHARE: f64 = 0.01;
-/// Share of a host's memory; a host that never used more has too much.
+/// Share of a host's memory: a host that never used this much has too much.
 pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
 /// [`SPARE_BELOW_SHARE`] as a word.
 pub(crate) const SPARE_BELOW: &str = "half";
 /// Share of memory that a host keeps free at its worst moment, after memory was added or removed.
 pub(crate) const ROOM_SHARE: f64 = 0.25;
-/// Parts of its memory that may remain in a host: modules come in halves and quarters.
+/// Shares of its memory that a host may keep when memory is removed: modules come in halves and quarters.
 pub(crate) const REST_SHARES: [f64; 3] = [0.25, 0.5, 0.75];
 /// Minimum number of calendar days with samples that advice needs.
 pub(crate) const LEAST_DAYS: i64 = 5;
@@ -22,7 +22,7 @@ pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 pub(crate) struct Observations {
     pub physical_bytes: f64,
     pub least_available_bytes: f64,
-    /// Maximum memory in use at a sample, of the memory that the host had then.
+    /// Maximum memory in use at a sample, given the memory that the host had at that time.
     pub most_used_bytes: f64,
     /// Share of the host's samples with less than [`SHORT_SHARE`] available; absent if they were not counted.
     pub short_samples_share: Option<f64>,
@@ -94,14 +94,14 @@ impl Observations {
     }
 }
 
-/// The smallest part of its memory that leaves a host room at its worst moment.
+/// Smallest share of a host's memory that leaves the host room at its worst moment.
 fn rest_share(used_share: f64) -> f64 {
     let leaves_room = |rest: &f64| used_share <= (1.0 - ROOM_SHARE) * rest;
     REST_SHARES.into_iter().find(leaves_room).unwrap_or(1.0)
 }
 
-/// For each short host, the index of the host that could give it memory: the neediest host first, with as few
-/// givers as possible.
+/// Returns for each host the index of the host that could give it memory; `None` if it needs none, or if no
+/// host can. The neediest hosts come first, and as few hosts as possible give memory.
 pub(crate) fn pairs(advices: &[Advice]) -> Vec<Option<usize>> {
     let mut needs: Vec<(usize, f64)> = Vec::new();
     let mut left: Vec<(usize, f64, bool)> = Vec::new();
@@ -148,7 +148,7 @@ mod tests {
     fn advice_by_what_was_seen() {
         let gib = |n: f64| n * GIB;
         let cases = [
-            // (observed, advised)
+            // Each pair has observations and the advice for them.
             (
                 seen(16.0, 1.0, Some(0.032)),
                 Advice::Add { bytes: gib(4.0) },
@@ -190,7 +190,7 @@ mod tests {
             for used in 0..=1000 {
                 let used = f64::from(used) / 1000.0;
                 for short in [None, Some(0.0), Some(0.009), Some(0.01), Some(1.0)] {
-                    // If any sample is short, the one with the least available memory is.
+                    // If any sample is short, the sample with the least available memory is short as well.
                     if short.is_some_and(|s| s > 0.0) && used <= 1.0 - SHORT_SHARE {
                         continue;
                     }

@@ -164,7 +164,7 @@ fn used_sentence(hosts: &[Host]) -> String {
     )
 }
 
-/// Map of the hours of the week in which memory is short: the share of all samples, by hour.
+/// Map of the hours of the week in which memory is short: the share of short samples, by hour.
 pub(super) fn by_hour(view: &View) -> Option<Figure> {
     let week = short_by_hour(view.findings);
     let (_, most) = week.range()?;

@@ -1,4 +1,4 @@
-//! Each host with its observations and the advice.
+//! Each host of the report, with observations and advice.
 
 use super::advice::{Advice, Observations, SHORT_SHARE, pairs};
 use crate::imported::has_sizes;
@@ -25,7 +25,8 @@ pub(crate) struct Host<'a> {
     /// Programs active in that dip, largest first.
     pub ran: Vec<&'a DipProcess>,
     pub advice: Advice,
-    /// Indices of the host that could give it memory, or of the hosts that could take its memory.
+    /// Index of the host that could give this host memory, or indices of the hosts that could take memory
+    /// from this one.
     pub partners: Vec<usize>,
 }
 
@@ -213,9 +214,10 @@ impl Host<'_> {
     /// Words for a shortage: `less than 10 % of its memory available in 3.2 % of samples, at worst 0.4 GiB on
     /// Tue 17 Nov, 14:10 while code held 11 GiB`.
     fn short_words(&self, view: &View, seen: &Observations) -> String {
-        // If the minimum was reached several times, the explained time is named.
+        // If several samples had the minimum, the words name the time of the worst dip, whose programs are
+        // known.
         let worst = self.worst.map(|w| w.min_time_ms).or(self.least_time_ms);
-        // The moment may wrap, since cells are narrow.
+        // The moment gets ordinary spaces, at which lines can break: cells are narrow.
         let moment = |t| view.clock.moment_to_minute(t).replace('\u{a0}', " ");
         let when = worst.map(|t| format!(" on {}", moment(t)));
         let program = self.ran.first().map(|p| {

@@ -4,7 +4,7 @@ use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use std::collections::HashMap;
 
-/// Number of programs on the page; the companions have all.
+/// Number of programs that the page shows; the CSV and JSON files have all programs.
 const ROWS_SHOWN: usize = 15;
 
 /// A program, over all hosts.
@@ -35,7 +35,7 @@ fn programs<'a>(view: &View<'a>) -> HashMap<&'a str, Program> {
     programs
 }
 
-/// Table by mean memory, largest first.
+/// Table of programs by their mean memory, the largest first.
 pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     let found = programs(view);
     let before = earlier.map(programs).filter(|p| !p.is_empty());

@@ -17,7 +17,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         .filter_map(|h| Some((h.summary.host_id.as_str(), h.memory.as_ref()?)))
         .collect();
     let mut order: Vec<&Host> = hosts.iter().collect();
-    // Within each advice, the hosts to which it applies most come first.
+    // Among hosts with the same advice, those to which the advice applies most come first.
     let place = |host: &Host| {
         let short = host.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
         match host.advice {
@@ -107,8 +107,8 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
 /// Table of each host's dip with the least available memory, and the programs active then; the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
-        // Share of the host's memory at that time, which differs from that at the last sample if memory was
-        // added or removed.
+        // The depth is a share of the host's memory at that time. That memory differs from the memory at the
+        // last sample if some was added or removed.
         let then = dip
             .threshold_share
             .filter(|share| *share > 0.0 && dip.threshold_bytes > 0)

@@ -66,7 +66,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
                 usual_process_bytes: Some((2 * GIB) as f64),
                 ..WorstDip::default()
             });
-            // In arbitrary order instead of by rank.
+            // The programs are in an arbitrary order, not in the order of their ranks.
             for (rank, name, gib) in [(2, "chrome", 2), (1, "code", 11)] {
                 f.dip_processes.push(DipProcess {
                     host_id: host(),
@@ -222,7 +222,8 @@ fn a_time_of_being_short_says_what_held_the_memory() {
     );
 }
 
-/// The share is of the memory that the host had then.
+/// The share is of the memory that the host had at the time of the dip: 1 GiB is 6.2 % of 16 GiB, and 1.6 %
+/// of 64 GiB.
 #[test]
 fn a_host_that_was_given_less_memory_later_was_short_of_what_it_had() {
     let mut shrunk = fleet();

@@ -145,7 +145,7 @@ pub(super) fn missing_measures(view: &View) -> Option<Table> {
     let rows = groups.into_iter().map(|((measure, form), told)| {
         let all = told.iter().any(|(host, _)| *host == "all");
         let hosts: HashSet<&str> = told.iter().map(|(host, _)| *host).collect();
-        // If the reasons differ in their numbers, no number applies to all hosts.
+        // If the reasons of a group differ in their numbers, the text without numbers applies to all hosts.
         let same = told.iter().all(|(_, reason)| *reason == told[0].1);
         let reason = if same { told[0].1.to_owned() } else { form };
         let whole = if all {

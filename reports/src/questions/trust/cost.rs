@@ -5,7 +5,7 @@ use crate::view::View;
 use crate::wording::{bytes, share, stored_bytes};
 use gleaner_schemas::findings::AgentCost;
 
-/// Number of hosts on the page: those with the highest cost.
+/// Number of hosts that the page shows: those with the highest cost.
 const ROWS_SHOWN: usize = 10;
 
 pub(super) fn words(view: &View) -> Vec<String> {
@@ -46,7 +46,7 @@ pub(super) fn words(view: &View) -> Vec<String> {
     )]
 }
 
-/// Table by host, if there are several.
+/// Table of the cost of tracing by host, if there are several hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     if view.only_host().is_some() {
         return None;

@@ -8,7 +8,7 @@ use crate::view::View;
 use crate::wording::{count, seconds, share};
 use std::collections::{BTreeMap, HashSet};
 
-/// Number of hosts on the page: those with the lowest coverage.
+/// Number of hosts that the page shows: those with the lowest coverage.
 const ROWS_SHOWN: usize = 20;
 
 pub(super) fn coverage_words(view: &View, times: &[HostTime]) -> Option<String> {

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Maximum share of the time in gaps, other than sleep and power-off, at which a host's data are trusted.
 pub(super) const UNKNOWN_LIMIT: f64 = 0.1;
-/// Maximum share of the time before the first and after the last sample at which a host's data are trusted: a
-/// weekend is a third of a week.
+/// Maximum share of the time before the first and after the last sample at which a host's data are trusted. A
+/// host that is off at the weekend, a third of the week, is still trusted.
 pub(super) const OUTSIDE_LIMIT: f64 = 0.5;
-/// Share of the time: a host whose last sample is earlier than this before the end counts as silent.
+/// Share of the requested time: a host counts as silent if its last sample is further than this from the end.
 const SILENT_SHARE: f64 = 0.02;
 
 /// Division of the requested time for one host, in seconds.
@@ -29,7 +29,7 @@ pub(super) struct HostTime<'a> {
     /// Time before the first sample and after the last; its cause is known only once the host sends samples
     /// again.
     pub outside_s: f64,
-    /// Time of the last sample, if it was long before the end.
+    /// Time of the last sample, if the host is silent: if that sample was long before the end.
     pub silent_since_ms: Option<i64>,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
     view.findings.hosts.iter().map(of_host).collect()
 }
 
-/// By cause: number of gaps, number of hosts with such a gap, and total length.
+/// Counts gaps by cause: (cause, number of gaps, number of hosts with such a gap, total length in s).
 pub(super) fn by_cause(gaps: &[Gap]) -> Vec<(&str, usize, usize, f64)> {
     let mut causes: BTreeMap<&str, (usize, BTreeMap<&str, ()>, f64)> = BTreeMap::new();
     for gap in gaps {
