@@ -14,7 +14,7 @@ const REQUEST_BYTES: usize = 128 << 10;
 /// Maximum number of requests in progress.
 const WINDOW: usize = 16;
 
-/// Size limit of one request to trim: whole pages.
+/// Size limit of one trim request, a whole number of pages.
 const MOST_TRIMMED_BYTES: u64 = 1 << 31;
 
 /// Reason why a server cannot be used any more.
@@ -81,7 +81,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Lets the server return these bytes to its owner. Bytes beyond the limit of one request are not trimmed.
+/// Tells the server that these bytes can be returned to its host's owner. Bytes beyond the limit of one
+/// request are not trimmed.
 pub(crate) fn trim(
     wire: &mut (impl Read + Write),
     offset: u64,
@@ -128,7 +129,7 @@ impl Window {
         }
     }
 
-    /// Index of the next request, if one may be sent now.
+    /// Returns the index of the next request, if one may be sent now.
     fn next(&mut self) -> Option<usize> {
         let n = self.sent;
         let is_due = n < self.is_open.len() && n - self.answered < WINDOW;
@@ -198,7 +199,7 @@ mod tests {
 
     const COUNT: usize = 3;
 
-    /// Sends three read requests to a server that answers these cookies with these errors.
+    /// Sends three read requests to a server that answers with `replies`: pairs of cookie and error.
     fn read_from(replies: &'static [(u64, u32)]) -> (Result<(), NodeFailure>, Vec<u8>) {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || {
@@ -214,7 +215,7 @@ mod tests {
                 let is_sent = theirs
                     .write_all(&head)
                     .and_then(|()| theirs.write_all(&body));
-                let _ = is_sent; // the server may have failed the connection
+                let _ = is_sent; // the client may have closed the connection
             }
         });
         let mut found = vec![9; COUNT * REQUEST_BYTES];

@@ -24,12 +24,12 @@ pub enum BorrowError {
         /// Fault and remedy.
         what: String,
     },
-    /// The recruiter refuses; the refusal has the reason and the time of a retry.
+    /// The recruiter refuses. The refusal has the reason, and the time after which to retry.
     #[error("{url}: {}", .refusal.detail)]
     Refused {
         /// URL of the recruiter.
         url: String,
-        /// Reason of the recruiter.
+        /// The recruiter's refusal.
         refusal: Refusal,
     },
     /// No recruiter answers; the fields are those of the last one tried.
@@ -37,7 +37,7 @@ pub enum BorrowError {
     Unreachable {
         /// URL of the recruiter.
         url: String,
-        /// Failure that happened.
+        /// Reason why that recruiter did not answer.
         reason: String,
     },
     /// The answer is not a recruiter's.

@@ -1,7 +1,8 @@
 //! Admission of leases' clients by certificate, with the revocation lists.
 //!
-//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can withhold a list,
-//! but not forge one. The newest list of each authority is stored in the state folder, and verified again when it is read.
+//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can
+//! withhold a list, but not forge one. The newest list of each authority is stored in the state folder, and
+//! verified again when it is read.
 
 use crate::core::{CoreMessage, Inbox};
 use gleaner_paging::nbd::{Arrival, Gate, Guests, lease_of};
@@ -92,8 +93,8 @@ impl Entrance {
         eprintln!("gleaner-memoryd: the revocation list {path} {why}; recruiters send it again");
     }
 
-    /// Accepts lists from a recruiter. Newer lists take effect immediately: connections of revoked clients are closed, and
-    /// their leases end.
+    /// Accepts lists from a recruiter. Newer lists take effect immediately: connections of revoked clients
+    /// are closed, and their leases end.
     ///
     /// # Errors
     /// Reason why the lists change nothing.
@@ -183,8 +184,8 @@ impl Gate for Entrance {
             })
         };
         let guest = self.guests.enter(arrival, is_there);
-        // Checked again after the client is listed: a revocation list may have arrived since the handshake, and later lists
-        // find the client.
+        // Checked again after the client is listed: a revocation list may have arrived since the handshake,
+        // and later lists find the client.
         let rechecked = trust.recheck(&certificates, SystemTime::now());
         rechecked.map_err(|e| e.to_string())?;
         Ok(Box::new(guest))

@@ -37,7 +37,8 @@ pub trait Contents: Export {
     /// [`Fault`], to be sent to the client.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault>;
 
-    /// Passes the bytes to `look` without copying them; `look` must not wait. Returns false without a call if that is impossible.
+    /// Passes the bytes to `look` without copying them; `look` must not wait. Returns false without a call if
+    /// that is impossible.
     ///
     /// # Errors
     /// [`Fault`], as in [`Self::read`].
@@ -51,8 +52,8 @@ pub trait Contents: Export {
     /// [`Fault`].
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault>;
 
-    /// Lets `fill`, which must not block, write bytes from `offset` on. It returns their number, of which only whole pages count:
-    /// write the remainder again. It is not called if the range cannot be written.
+    /// Lets `fill`, which must not block, write bytes from `offset` on. It returns their number, of which
+    /// only whole pages count: write the remainder again. It is not called if the range cannot be written.
     ///
     /// # Errors
     /// [`Fault`], as in [`Self::write`].

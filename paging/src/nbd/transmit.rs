@@ -1,8 +1,8 @@
 //! The server's side of transmission for one connection: requests in, answers out, in order.
 //!
-//! One read takes all requests that have arrived, and one write sends all their answers, so that a client with many requests in
-//! progress costs few system calls. Nothing is allocated for a request. If a client does not read its answers, the server reads
-//! no more of its requests and holds no lock meanwhile.
+//! One read takes all requests that have arrived, and one write sends all their answers, so that a client
+//! with many requests in progress costs few system calls. Nothing is allocated for a request. If a client
+//! does not read its answers, the server reads no more of its requests and holds no lock meanwhile.
 
 use super::channel::Stream;
 use super::export::Contents;
@@ -14,11 +14,13 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use std::io::{self, IoSlice, Read};
 use std::time::Instant;
 
-/// Size of the buffers for received bytes and for bytes to send. A request that fits with its data is passed on as a whole.
+/// Size of the buffers for received bytes and for bytes to send. A request that fits with its data is passed
+/// on as a whole.
 pub(super) const ROOM_BYTES: usize = 256 << 10;
 /// Size of the parts in which longer writes are handled.
 const PART_BYTES: usize = 32 << 10;
-/// Size from which gathered answers are sent before further requests are handled, so that the client can go on meanwhile.
+/// Size from which gathered answers are sent before further requests are handled, so that the client can go
+/// on meanwhile.
 const WORTH_SENDING_BYTES: usize = 64 << 10;
 /// Size from which bytes are sent directly from the pages: copying them would cost more than a system call.
 const WORTH_SHOWING_BYTES: usize = 64 << 10;
@@ -258,8 +260,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.send_if_full()
     }
 
-    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them immediately: the pages' lock is
-    /// never held while waiting for a client. The remainder is copied.
+    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them immediately:
+    /// the pages' lock is never held while waiting for a client. The remainder is copied.
     fn send_direct(
         &mut self,
         offset: u64,
@@ -316,8 +318,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
                     continue;
                 }
             }
-            // Handles whole pages, since half a page costs as much as one; and few of them, so that further bytes arrive in
-            // between.
+            // Handles whole pages, since half a page costs as much as one; and few of them, so that further
+            // bytes arrive in between.
             let of_page = (offset % PAGE_BYTES) as usize;
             let part = left.min(match self.is_filling {
                 true => PAGE_BYTES as usize - of_page,
@@ -345,8 +347,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(done)
     }
 
-    /// Receives pages directly into memory, as far as they have arrived: the pages' lock is never held while waiting for a
-    /// client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
+    /// Receives pages directly into memory, as far as they have arrived: the pages' lock is never held while
+    /// waiting for a client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
     fn receive_direct(
         &mut self,
         offset: u64,

@@ -147,7 +147,8 @@ impl Store {
         };
         let busy = Mutex::new(round.run());
         if self.held.load(Ordering::SeqCst) >= WORTH_HELP && self.hands > 1 {
-            // Started only now: starting a thread earlier would cost memory and time before the first byte is given back.
+            // Started only now: starting a thread earlier would cost memory and time before the first byte is
+            // given back.
             std::thread::scope(|scope| {
                 for _ in 1..self.hands {
                     let help = || lock(&busy).extend(round.runs());

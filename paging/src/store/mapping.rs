@@ -82,8 +82,8 @@ impl<T: Default> Slabs<T> {
             Advice::LinuxNoHugepage
         };
         for advice in [huge, Advice::LinuxDontFork, Advice::LinuxDontDump] {
-            // SAFETY: the range is ours, and none of these calls changes its contents. A kernel without huge pages, or without dumps,
-            // refuses them, which is harmless.
+            // SAFETY: the range is ours, and none of these calls changes its contents. A kernel without huge
+            // pages, or without dumps, refuses them, which is harmless.
             let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, advice) };
         }
         slabs.is_locked = options.wants_locked && slabs.lock(bytes);
@@ -101,7 +101,8 @@ impl<T: Default> Slabs<T> {
         if locked.is_err() {
             return false;
         }
-        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then pages stay unlocked.
+        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then pages
+        // stay unlocked.
         let advice = Advice::LinuxDontneedLocked;
         // SAFETY: the range is ours, and nothing has been written to it yet.
         let can_free =
@@ -160,7 +161,8 @@ impl<T> Slabs<T> {
             let is_next =
                 |(i, alone): &(usize, &ExclusiveSlab<'_, T>)| alone.slab == first.slab + i;
             let count = rest.iter().enumerate().take_while(is_next).count();
-            // SAFETY: every slab of the range is ours and locked exclusively, so that nobody reads memory that disappears.
+            // SAFETY: every slab of the range is ours and locked exclusively, so that nobody reads memory
+            // that disappears.
             let freed = unsafe { rustix::mm::madvise(first.at.cast(), count * SLAB, self.frees) };
             if let Err(e) = freed {
                 // The owner's memory comes first: ending the process gives all of it back.
@@ -200,7 +202,8 @@ impl<T> SharedSlab<'_, T> {
     /// Bytes of the slab, up to its end.
     pub(super) fn bytes(&self, within: Range<usize>) -> &[u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
-        // SAFETY: the range lies within the slab, whose lock is held for the borrow: nobody writes to the slab, and it stays mapped.
+        // SAFETY: the range lies within the slab, whose lock is held for the borrow: nobody writes to the
+        // slab, and it stays mapped.
         unsafe { std::slice::from_raw_parts(self.at.add(from), to.saturating_sub(from)) }
     }
 

@@ -1,5 +1,6 @@
-//! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short of memory, file systems,
-//! and undoing everything whatever happened to the server. Needs root; one test at a time, since swap belongs to the whole machine.
+//! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short
+//! of memory, file systems, and undoing everything whatever happened to the server. Needs root; one test at a
+//! time, since swap belongs to the whole machine.
 
 use crate::bystanders::swap_in_all_but;
 use crate::host::MIB;
@@ -208,7 +209,8 @@ impl Drop for Group {
     }
 }
 
-/// Allowed growth of used swap that no program of the test causes: a kernel may page out cold pages (DAMON's `pageout`) during a test.
+/// Allowed growth of used swap that no program of the test causes: a kernel may page out cold pages (DAMON's
+/// `pageout`) during a test.
 const OTHERS_BYTES: u64 = 16 * MIB;
 
 /// A program that wants more memory than its group has; dropping it removes both.

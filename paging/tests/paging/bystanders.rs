@@ -1,5 +1,5 @@
-//! Programs outside a test whose pages are in its swap nevertheless, since a kernel may swap out any cold page (DAMON's `pageout`). A
-//! test that removes the swap's server would end these programs.
+//! Programs outside a test whose pages are in its swap nevertheless, since a kernel may swap out any cold
+//! page (DAMON's `pageout`). A test that removes the swap's server would end these programs.
 
 use std::fs::{self, File};
 use std::io;

@@ -28,8 +28,8 @@ pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     (!is_there()).then_some("this kernel has no nbd module")
 }
 
-/// Connects the first free device. The kernel refuses a device that another process has open ("check dmesg"), so a few are
-/// tried.
+/// Connects the first free device. The kernel refuses a device that another process has open ("check dmesg"),
+/// so a few are tried.
 pub(crate) fn connect(socket: &Path, is_swap: bool) -> Result<PathBuf, AttachError> {
     let mut failure = AttachError::NoWay("every nbd device is in use");
     for device in free()?.into_iter().take(DEVICES_TRIED) {

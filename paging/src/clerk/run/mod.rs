@@ -1,4 +1,4 @@
-//! `gleaner-clerk run`: the device, for NBD clients of this machine, until it is ended.
+//! `gleaner-clerk run`: serves the device to NBD clients of this machine until the clerk is ended.
 
 mod config;
 mod itself;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Timeout of a recruiter, which answers within milliseconds, or within seconds if it asks hosts.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Runs until SIGTERM or SIGINT. The contents are lost then: clients should disconnect first.
+/// Runs until SIGTERM or SIGINT. Then the contents are lost, so clients should disconnect first.
 ///
 /// # Errors
 /// The device cannot start.

@@ -129,7 +129,8 @@ impl Handle {
         self.tell(Message::Join(source));
     }
 
-    /// The lease ends soon, or is not needed: its pages are moved, and [`LeaseNews::Released`] follows.
+    /// Has the device stop using a lease that ends soon or is not needed. Its pages are moved, and
+    /// [`LeaseNews::Released`] follows.
     pub fn leave(&self, lease: &str) {
         self.tell(Message::Leave(lease.to_owned()));
     }
@@ -161,8 +162,7 @@ pub struct RunningDevice {
 }
 
 impl RunningDevice {
-    /// Starts the device. From then on clients can connect, and their writes go to disk until there are
-    /// servers.
+    /// Starts the device. From then on clients can connect; until there are servers, their writes go to disk.
     ///
     /// # Errors
     /// [`StartError`].

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Bit of a cookie whose successful answer is followed by a page.
+/// Bit that is set in the cookies of reads: a successful answer to a read is followed by a page.
 const READS: u64 = 1 << 63;
 
 /// The connection: requests out, answers in.
@@ -58,7 +58,7 @@ impl Connection {
         self.stream.push(&bytes.0);
     }
 
-    /// Sends as much as the socket accepts; returns true if bytes are left.
+    /// Sends as much as the socket accepts; returns true if unsent bytes remain.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         if self.stream.send()? {
             return Ok(true);
@@ -86,8 +86,8 @@ impl Connection {
     /// Returns the next complete answer.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`]: the bytes are no answer, so that no later answer can be
-    /// found either.
+    /// [`io::ErrorKind::InvalidData`]: the bytes are no answer, so the beginning of the next answer is
+    /// unknown, too.
     pub(super) fn next_reply(&mut self) -> io::Result<Option<Reply<'_>>> {
         let Some(head) = self.stream.received().first_chunk() else {
             return Ok(None);

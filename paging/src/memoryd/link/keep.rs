@@ -46,8 +46,8 @@ pub(super) struct Link {
     pub(super) end: LinkEnd,
     /// Last announcement of the core; `None` before the first.
     pub(super) latest: Option<TimedAnnouncement>,
-    /// Number of the connection that each unanswered request came by; the core answers in the same order. Request ids do
-    /// not identify requests, as each connection has its own.
+    /// Number of the connection that each unanswered request came by; the core answers in the same order.
+    /// Request ids do not identify requests, as each connection has its own.
     pub(super) waiting: VecDeque<u64>,
     /// Number of the present connection.
     pub(super) connection: u64,
@@ -69,8 +69,8 @@ struct End;
 impl Link {
     /// Keeps the link until the core ends.
     pub(super) async fn keep(mut self) {
-        // Waits never exceed the time between two announcements: so a restarted recruiter learns of every host within that
-        // time.
+        // Waits never exceed the time between two announcements: so a restarted recruiter learns of every
+        // host within that time.
         let mut backoff = Backoff::new(FIRST_WAIT, self.announce_every.min(LONGEST_WAIT));
         let mut said = None;
         loop {

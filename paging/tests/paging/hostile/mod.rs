@@ -1,6 +1,7 @@
-//! Programs that attack the built memory server: a recruiter, an agent and a client. Their messages are mutated field by
-//! field, out of order, repeated, unrequested and endless. The memory server's memory must stay bounded, an honest
-//! recruiter and its client must be served meanwhile, and the owner's return must give everything back.
+//! Programs that attack the built memory server: a recruiter, an agent and a client. Their messages are
+//! mutated field by field, out of order, repeated, unrequested and endless. The memory server's memory must
+//! stay bounded, an honest recruiter and its client must be served meanwhile, and the owner's return must
+//! give everything back.
 
 mod agent;
 pub(crate) mod fields;

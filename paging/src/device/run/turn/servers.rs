@@ -9,7 +9,7 @@ use crate::nbd::client::{ConnectError, Export, Wire};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Timeout of a lease's first connection, after which the lease is returned.
+/// Time limit for a lease's first connection, after which the lease is returned.
 const TO_CONNECT: Duration = Duration::from_secs(15);
 
 impl Turn {
