@@ -1,11 +1,11 @@
-//! Program for tests of swap on hosts that cannot run Rust's test harness: `hog MIB` fills more memory than
-//! the host has, and checks that the contents survive swapping.
+//! Program for those tests of swap that cannot run Rust's test harness: `hog MIB` fills more memory than the
+//! host has, and checks that the contents survive swapping.
 //!
 //! It writes all memory, from the end on, and then prints `filled`. Then it answers each line of standard
-//! input: `check` is answered by `right`; `keep MIB` frees all memory but so much, and is answered by `kept`.
-//! The program ends when its input ends. Each check runs in the opposite direction of the one before it. So
-//! it begins with the memory that was used last and is still resident, and only the rest must be read from
-//! swap.
+//! input: `check` is answered by `right`; `keep MIB` frees all but MIB MiB of the memory, and is answered by
+//! `kept`. The program ends when its input ends. Each check runs in the opposite direction of the one before
+//! it. So it begins with the memory that was used last and is still resident, and only the rest must be read
+//! from swap.
 
 use std::io::BufRead;
 use std::process::ExitCode;

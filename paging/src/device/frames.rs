@@ -1,6 +1,6 @@
 //! Pages in transit: a fixed number of frames, allocated in advance. All frames of one page form a queue.
 //!
-//! The frames of a page are written one after the other, so that no older write overwrites a newer one. The
+//! The frames of a page are handled one after the other, so that no older write overwrites a newer one. The
 //! first frame of the queue is the one in progress. Reads get the contents of the last frame.
 
 use super::seal::TagBytes;

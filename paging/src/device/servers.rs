@@ -158,7 +158,7 @@ impl Default for Window {
     }
 }
 
-/// All leases by server number; a number is reused once no page refers to it.
+/// All leases by server number; a number is reused once nothing refers to it.
 #[derive(Debug, Default)]
 pub(super) struct Servers(Vec<Option<Server>>);
 

@@ -29,7 +29,7 @@ impl Default for Options {
     }
 }
 
-/// Slabs of memory, each with a note `T`, under one lock per slab.
+/// Slabs of memory. Each slab has a note of type `T` and a lock for both.
 pub(super) struct Slabs<T> {
     /// Start of the whole mapping, including bytes before the first aligned slab.
     mapped: *mut c_void,
@@ -41,7 +41,7 @@ pub(super) struct Slabs<T> {
     frees: Advice,
 }
 
-// SAFETY: the mapping lives as long as the value, and a slab's bytes are only touched under its lock.
+// SAFETY: the mapping lives as long as the value, and a slab's bytes are accessed only under its lock.
 unsafe impl<T: Send> Send for Slabs<T> {}
 // SAFETY: as above; writing to a slab, or releasing it, requires its exclusive lock.
 unsafe impl<T: Send + Sync> Sync for Slabs<T> {}
@@ -83,7 +83,7 @@ impl<T: Default> Slabs<T> {
         };
         for advice in [huge, Advice::LinuxDontFork, Advice::LinuxDontDump] {
             // SAFETY: the range is ours, and none of these calls changes its contents. A kernel without huge
-            // pages, or without dumps, refuses them, which is harmless.
+            // pages, or without core dumps, refuses them, which is harmless.
             let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, advice) };
         }
         slabs.is_locked = options.wants_locked && slabs.lock(bytes);
@@ -101,8 +101,8 @@ impl<T: Default> Slabs<T> {
         if locked.is_err() {
             return false;
         }
-        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then pages
-        // stay unlocked.
+        // Before Linux 5.18, locked memory could not be given back without unlocking it first. On such a
+        // kernel, pages stay unlocked.
         let advice = Advice::LinuxDontneedLocked;
         // SAFETY: the range is ours, and nothing has been written to it yet.
         let can_free =
@@ -161,8 +161,8 @@ impl<T> Slabs<T> {
             let is_next =
                 |(i, alone): &(usize, &ExclusiveSlab<'_, T>)| alone.slab == first.slab + i;
             let count = rest.iter().enumerate().take_while(is_next).count();
-            // SAFETY: every slab of the range is ours and locked exclusively, so that nobody reads memory
-            // that disappears.
+            // SAFETY: every slab of the range is ours and locked exclusively, so nobody reads memory that
+            // disappears.
             let freed = unsafe { rustix::mm::madvise(first.at.cast(), count * SLAB, self.frees) };
             if let Err(e) = freed {
                 // The owner's memory comes first: ending the process gives all of it back.
@@ -173,7 +173,7 @@ impl<T> Slabs<T> {
         }
     }
 
-    /// Undoes a locking of the whole process: [`Self::release`] could not give locked memory back.
+    /// Undoes a locking of the whole process, since [`Self::release`] could not give locked memory back.
     pub(super) fn unlock(&self) {
         // SAFETY: the range is ours; unlocking changes no contents.
         let _ = unsafe { rustix::mm::munlock(self.base.cast(), self.locks.len() * SLAB) };

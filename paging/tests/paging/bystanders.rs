@@ -41,7 +41,7 @@ fn swap_in(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Pages of a mapping, from the line that begins it: `7f00-7f10 rw-p …`.
+/// Returns the page numbers of a mapping, from the first line of its entry: `7f00-7f10 rw-p …`.
 fn pages(line: &str) -> Option<std::ops::Range<u64>> {
     let (begin, end) = line.split_whitespace().next()?.split_once('-')?;
     let page = |address| Some(u64::from_str_radix(address, 16).ok()? / PAGE);

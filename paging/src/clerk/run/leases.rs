@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Term of a lease; up to three renewals in a row may fail.
+/// Term of a lease; it leaves time to repeat failed renewals.
 const TERM_MS: i64 = 35_000;
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// Pause after a refusal that states no time of a retry.

@@ -123,7 +123,8 @@ impl Device {
         self.jobs.frames.push_back(0);
     }
 
-    /// Counts a finished frame of an epoch, and completes the flushes that waited only for it.
+    /// Removes a finished frame from the count of its epoch, and completes the flushes that waited only for
+    /// it.
     pub(super) fn leave_epoch(&mut self, epoch: u64) {
         let at = epoch
             .checked_sub(self.jobs.first_epoch)

@@ -201,7 +201,7 @@ impl Device {
                 }
             }
             // The entry can change before the write is done: until then reads are answered from the frame,
-            // and the former slot is free.
+            // and the former slot is free already.
             let on_its_way = Entry::new(entry.version(), entry.tag, places, entry.is_on_disk());
             self.table.set(page, on_its_way);
         }

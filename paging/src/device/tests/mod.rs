@@ -143,7 +143,7 @@ fn the_policy_chooses_the_pages_that_servers_have() {
     assert_eq!(at_servers(Policy::Lru), [0, 4, 6, 7]); // page 5 is the least recently used
     assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // page 4 was stored before page 5
     assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // page 4 was never admitted
-    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // the hand clears the mark of page 4 and goes on to page 5
+    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // clears the mark of page 4, evicts page 5
     assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // page 4 was used only once
 }
 

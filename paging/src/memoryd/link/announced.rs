@@ -4,7 +4,7 @@ use gleaner_schemas::lending::Announcement;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Announcement to send, with the time of its making.
+/// Announcement to send, with the time at which it was made.
 #[derive(Clone, Debug)]
 pub(super) struct TimedAnnouncement {
     at: Instant,

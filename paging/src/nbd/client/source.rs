@@ -1,4 +1,4 @@
-//! Memory servers, given by address or by lease, with their authentication.
+//! Memory servers, given by address or by lease, with the means to authenticate them.
 
 use super::connect::Server;
 use super::tls::Tls;
