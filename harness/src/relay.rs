@@ -74,7 +74,7 @@ impl Relay {
         Self { address, network }
     }
 
-    /// Sets another server for new connections.
+    /// Sets the server to which new connections are forwarded.
     pub fn lead_to(&self, address: Option<SocketAddr>) {
         *lock(&self.network.target) = address;
     }

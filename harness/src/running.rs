@@ -116,7 +116,8 @@ impl Running {
         });
     }
 
-    /// Ends the program as systemd does; returns its exit code and the remaining lines of standard error.
+    /// Ends the program with SIGTERM, as systemd does. Returns its exit code and the remaining lines of
+    /// standard error.
     ///
     /// # Panics
     /// If the program has ended and was waited for.

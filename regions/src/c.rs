@@ -153,7 +153,7 @@ pub extern "C" fn gleaner_mremote(md: c_int) -> c_int {
     bounded(|| Ok(c_int::from(region(md)?.is_remote())))
 }
 
-/// Closes a region. Threads that are reading or writing it finish their calls.
+/// Closes a region. Threads that are reading or writing the region can finish their calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mclose(md: c_int) -> c_int {
     bounded(|| {

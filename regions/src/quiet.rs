@@ -1,4 +1,4 @@
-//! Suppresses SIGPIPE: a disconnected server is an error of one call, and must not end the calling program.
+//! Suppresses SIGPIPE. When a server disconnects, one call must fail, but the calling program must not end.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -15,7 +15,8 @@ pub(crate) struct SignalBlock {
 impl SignalBlock {
     pub(crate) fn new() -> Self {
         let (mut pipe, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: sigemptyset initialises `pipe`, pthread_sigmask `before`; neither fails on these arguments.
+        // SAFETY: sigemptyset initialises `pipe`, and pthread_sigmask initialises `before`. Neither call
+        // fails with these arguments.
         let (pipe, before) = unsafe {
             libc::sigemptyset(pipe.as_mut_ptr());
             libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE);

@@ -22,7 +22,8 @@ type Sum = [u8; 16];
 /// Value in place of the checksum for a page that is only in the file.
 const ABSENT: Sum = [0; 16];
 
-/// Remote memory backed by a part of a file. Calls for one region from several threads run one after the other.
+/// Remote memory that is backed by a part of a file. If several threads use one region, their calls run one
+/// after the other.
 pub struct Region {
     inner: Arc<Pool>,
     node: Arc<Node>,

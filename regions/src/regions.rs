@@ -106,7 +106,8 @@ impl Regions {
         Ok(Region::new(&self.inner, (node, at), bytes, file, offset))
     }
 
-    /// Stops renewing leases. Each is returned when its last region is closed, or immediately if none is open.
+    /// Stops renewing leases. Each lease is returned when its last region is closed, or immediately if none
+    /// is open.
     pub fn end(self) {
         self.stop_renewing();
     }

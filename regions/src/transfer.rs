@@ -1,5 +1,5 @@
-//! Requests and replies on one connection: several requests are in progress at one time, and all must finish before
-//! the call returns.
+//! Requests and replies on one connection. Several requests are in progress at one time; all must finish
+//! before the call returns.
 //!
 //! A caller blocks here, and its bytes are transferred without a copy. The clerk's loop
 //! (`gleaner_paging::device::run`), in contrast, never blocks, and passes single pages through one buffer. Both share
@@ -9,7 +9,8 @@ use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
-/// Size limit of one request: small enough for a server to answer the first while further ones arrive.
+/// Size limit of one request. It is so small that a server can answer the first request while further ones
+/// arrive.
 const REQUEST_BYTES: usize = 128 << 10;
 /// Maximum number of requests in progress.
 const WINDOW: usize = 16;

@@ -1,7 +1,7 @@
 //! The borrower's side of leases: requesting them from recruiters, renewing and releasing them.
 //!
-//! Calls block, and may come from any number of threads. The host with the memory grants a lease; recruiters
-//! only find the host, so that any recruiter will do.
+//! Calls block, and may come from any number of threads. A lease is granted by the host with the memory.
+//! Recruiters only find that host, so a client may ask any recruiter.
 
 mod ask;
 mod recruiters;
@@ -18,7 +18,7 @@ pub use unreachable::UnreachableHosts;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// The settings allow no request.
+    /// A setting is missing or wrong.
     #[error("{what}")]
     Settings {
         /// Fault and remedy.

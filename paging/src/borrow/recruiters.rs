@@ -25,7 +25,7 @@ pub struct Settings {
     pub patience: Duration,
 }
 
-/// The configured recruiters. Any will do, so the one that answered last is asked first.
+/// The configured recruiters. Any of them can serve a request, so the one that answered last is asked first.
 pub struct Recruiters {
     settings: Settings,
     http: Mutex<HttpClient>,
@@ -147,7 +147,7 @@ impl Recruiters {
         Err(failed.unwrap_or_else(nobody))
     }
 
-    /// Returns the HTTP agent, recreated after the certificate files were replaced.
+    /// Returns the HTTP client. It is made again after the certificate files were replaced.
     fn agent(&self) -> Agent {
         let mut http = self.http.lock().unwrap_or_else(PoisonError::into_inner);
         // While files are replaced, certificate and key may not match. Then the old certificates stay in use.

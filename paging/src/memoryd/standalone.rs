@@ -55,7 +55,7 @@ fn filler(bytes: u64) -> std::io::Result<Sender<Pages>> {
     let fill = move || {
         let contents = vec![0x5a_u8; SLAB_BYTES as usize];
         while let Ok(pages) = granted.recv() {
-            // A lease consists of whole slabs.
+            // A lease consists of whole slabs, and each is written in one call.
             let gone = |slab: u64| pages.write(slab * SLAB_BYTES, &contents).is_err();
             let _ = (0..bytes.div_ceil(SLAB_BYTES)).any(gone);
         }

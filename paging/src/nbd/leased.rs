@@ -55,7 +55,7 @@ impl Exports for Leases {
             }
         };
         let is_for = |pages: &Pages| match caller {
-            // A local program only needs to know the lease's name, which is unguessable.
+            // A local program only needs to know the lease's name, which nobody can guess.
             Caller::Local => true,
             Caller::Certified(Peer::Client(client)) => client == pages.client(),
             Caller::Certified(_) => false,

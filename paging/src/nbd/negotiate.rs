@@ -29,7 +29,7 @@ const BEST_BYTES: u32 = 4096;
 
 /// Result of the handshake.
 pub(super) enum Outcome<X> {
-    /// Transmission begins over this channel, which may be a new one.
+    /// Transmission begins over this channel, which is a new one if TLS was started.
     Transmit(Channel, X),
     /// The client has disconnected.
     Ended,

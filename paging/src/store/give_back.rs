@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Number of slabs given back by one system call: fewer would cost more calls, more would delay readers of other slabs.
+/// Number of slabs that one system call gives back. Fewer would need more calls, and more would delay readers
+/// of other slabs.
 const RUN: usize = 16;
 /// Minimum number of slabs for which further threads are used: two threads give 4 KiB pages back nearly twice
 /// as fast, and huge pages a third faster.
@@ -85,7 +86,7 @@ impl Store {
                 continue;
             };
             let Some(owner) = alone.note.owner.take_if(|owner| owner.born == born) else {
-                continue; // discarded in the meantime
+                continue; // the slab was discarded in the meantime
             };
             owner.lease.lose(owner.index);
             self.slabs.release(std::slice::from_ref(&alone));

@@ -43,7 +43,7 @@ pub(super) struct Slabs<T> {
 
 // SAFETY: the mapping lives as long as the value, and a slab's bytes are accessed only under its lock.
 unsafe impl<T: Send> Send for Slabs<T> {}
-// SAFETY: as above; writing to a slab, or releasing it, requires its exclusive lock.
+// SAFETY: as for `Send`; in addition, writing to a slab or releasing it requires its exclusive lock.
 unsafe impl<T: Send + Sync> Sync for Slabs<T> {}
 
 impl<T: Default> Slabs<T> {
@@ -187,7 +187,7 @@ impl<T> Slabs<T> {
 
 impl<T> Drop for Slabs<T> {
     fn drop(&mut self) {
-        // SAFETY: borrows of slabs are borrows of this value, which has ended.
+        // SAFETY: all borrows of slabs borrow this value, so they have ended.
         let _ = unsafe { rustix::mm::munmap(self.mapped, self.mapped_bytes) };
     }
 }
@@ -199,7 +199,7 @@ pub(super) struct SharedSlab<'a, T> {
 }
 
 impl<T> SharedSlab<'_, T> {
-    /// Bytes of the slab, up to its end.
+    /// Returns the bytes of the slab in the range `within`, at most up to the slab's end.
     pub(super) fn bytes(&self, within: Range<usize>) -> &[u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
         // SAFETY: the range lies within the slab, whose lock is held for the borrow: nobody writes to the
@@ -225,7 +225,7 @@ pub(super) struct ExclusiveSlab<'a, T> {
 }
 
 impl<T> ExclusiveSlab<'_, T> {
-    /// Bytes of the slab, up to its end.
+    /// Returns the bytes of the slab in the range `within`, at most up to the slab's end.
     pub(super) fn bytes_mut(&mut self, within: Range<usize>) -> &mut [u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
         // SAFETY: the range lies within the slab, whose exclusive lock is held for the borrow, and it stays mapped.

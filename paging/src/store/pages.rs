@@ -183,11 +183,11 @@ impl Pages {
         Ok(())
     }
 
-    /// Passes the bytes to `look` without copying them. They cannot be changed or given back during the call,
-    /// so that `look` must not block.
+    /// Passes the bytes to `look` without copying them. The bytes cannot be changed or given back during the
+    /// call, so `look` must not block.
     ///
-    /// Returns false without a call if the range is not contiguous in memory, or part of it was never
-    /// written.
+    /// Returns false, without calling `look`, if the range is not contiguous in memory, or if part of it was
+    /// never written.
     ///
     /// # Errors
     /// [`Error::Gone`]; [`Error::Beyond`].

@@ -64,7 +64,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
     assert!(is_gone(pages.discard(at, 1)));
     assert_eq!(resident_bytes(&store), 0);
 
-    // The next lease of that memory sees none of its contents, and the old handle stays invalid.
+    // The next lease in that memory reads none of the former contents, and the old handle stays invalid.
     store.open("a", "client", 3 * SLAB_BYTES);
     let again = store.pages("a", GENERATION).unwrap();
     again.write(at, &[1]).unwrap();

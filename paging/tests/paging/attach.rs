@@ -303,7 +303,7 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
     {
         let mut hog = Hog::start(group, 128 * MIB);
         hog.fills();
-        // The part that does not fit, and Python's own memory, are swapped out.
+        // The part that does not fit is swapped out, and so is Python's own memory.
         assert!(bench.swap_used_bytes() >= 60 * MIB);
         assert_eq!(hog.looks(), "wrong 0");
         // Without swap the program would exceed the limit of its own group, however much memory the host has.
@@ -423,7 +423,8 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
     let bench = Bench::new("killed", "64MiB");
     bench.attach(&["--swap"]);
     while bench.swap_used_bytes() > 0 {
-        // The kernel has swapped out pages of other programs.
+        // The kernel has swapped out pages of other programs: detaching brings them back, and the next
+        // attachment is empty at first.
         bench.detach(&[]);
         bench.attach(&["--swap"]);
     }

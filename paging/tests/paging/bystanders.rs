@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 /// Bit 62 of an entry: the page is in swap (Documentation/admin-guide/mm/pagemap.rst).
 const IS_SWAPPED: u64 = 1 << 62;
 
-/// Makes every process but this one read its swapped-out pages, which brings them back into memory.
+/// Makes all processes except `pid` read their swapped-out pages, which brings these pages back into memory.
 pub(crate) fn swap_in_all_but(pid: u32) {
     let processes = fs::read_dir("/proc").unwrap();
     let others = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());

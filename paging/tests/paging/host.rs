@@ -99,7 +99,7 @@ impl Host {
     }
 }
 
-/// Sample of a host with `available_bytes` of available memory.
+/// Sample of a host that has `available_bytes` bytes available.
 pub(crate) fn row(available_bytes: i64) -> SampleRow {
     SampleRow {
         physical_bytes: 16 << 30,

@@ -30,7 +30,7 @@ fn file(folder: &Path) -> PathBuf {
     point(folder).join("disk")
 }
 
-/// Returns the prerequisite of FUSE devices that this host lacks, if any.
+/// Returns what this host lacks for FUSE devices, if anything.
 pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     let is_there = fs::exists("/dev/fuse").unwrap_or(false);
     (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")

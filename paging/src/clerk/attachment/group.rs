@@ -36,7 +36,8 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     let (root, settings) = match &hierarchy {
         Hierarchy::Memory(root) => (root, &[("memory.swappiness", "0")][..]),
         Hierarchy::Unified(root) => {
-            // Usually enabled already; if it cannot be enabled, the settings below report it.
+            // The controller is usually enabled already. If it cannot be enabled, the settings below fail and
+            // report that.
             let _ = fs::write(root.join("cgroup.subtree_control"), "+memory");
             let settings = &[("memory.swap.max", "0"), ("memory.min", LEFT_ALONE)][..];
             (root, settings)

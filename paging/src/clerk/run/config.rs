@@ -94,7 +94,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// Error in the arguments, the environment or the file; no runtime folder.
+    /// The arguments, the environment or the file have an error; or there is no runtime folder.
     pub(crate) fn load(args: &RunArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Term of a lease; it leaves time to repeat failed renewals.
 const TERM_MS: i64 = 35_000;
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// Pause after a refusal that states no time of a retry.
+/// Pause after a refusal that states no time for a retry.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// A lease of the device.

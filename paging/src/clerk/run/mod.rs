@@ -53,8 +53,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     };
     let running = RunningDevice::start(&options, &random::bytes()?, told)?;
     if config.lock_memory {
-        // Without the privilege the clerk runs unprotected; a host that swaps through it should
-        // grant the privilege.
+        // Without the needed privilege, the clerk runs without this protection. A host that swaps through the
+        // clerk should grant the privilege.
         for note in itself::apply_process_settings() {
             eprintln!("gleaner-clerk: {note}");
         }

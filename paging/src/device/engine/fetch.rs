@@ -1,4 +1,4 @@
-//! Reads pages: from frames being written, else from a server, else from another server, else from disk.
+//! Reads pages: from a frame that is being written, or else from a server, from another server, or from disk.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};

@@ -1,4 +1,4 @@
-//! Requests of clients: a request is done when all its pages are.
+//! Requests of clients. A request is done when all its pages are done.
 
 use super::{Action, Device};
 use crate::nbd::wire::{Fault, SimpleReply};
@@ -33,7 +33,7 @@ pub(super) struct Jobs {
     jobs: Slab<Job>,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
-    /// Bytes reserved for answers that are being assembled or wait to be taken.
+    /// Bytes reserved for answers that are being assembled or wait to be sent.
     gathered_bytes: usize,
     /// Waiting flushes: for each, the epoch that it waits for, and its request.
     flushes: VecDeque<(u64, usize)>,

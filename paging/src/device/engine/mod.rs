@@ -1,5 +1,5 @@
-//! The device's state machine, without sockets, files or clock: requests, answers and losses go in, [`Action`]s come
-//! out.
+//! The device's state machine, without sockets, files or clock. Requests, answers and losses are its input,
+//! and [`Action`]s are its output.
 //!
 //! The caller performs the actions and reports their results. That way a test can try every order of events,
 //! and one thread serves all connections without waiting for any.
@@ -75,7 +75,7 @@ pub enum Action {
     Read {
         /// Number of the server.
         server: u8,
-        /// Slot of the lease, in pages.
+        /// Number of the slot in the lease.
         slot: u32,
         /// Identifies the request in its answer.
         op: u64,
@@ -84,7 +84,7 @@ pub enum Action {
     Write {
         /// Number of the server.
         server: u8,
-        /// Slot of the lease, in pages.
+        /// Number of the slot in the lease.
         slot: u32,
         /// Identifies the request in its answer.
         op: u64,

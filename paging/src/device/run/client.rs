@@ -192,8 +192,8 @@ impl AsFd for Client {
     }
 }
 
-/// Splits a range by pages: number of each page, offset and length within it, and offset within the
-/// range.
+/// Splits a range by pages. The values are, for each page: its number, offset and length within the page, and
+/// offset within the range.
 fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (u32, usize, usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 //! A running device: one thread serves its clients and uses its servers, and waits for all of them together.
 //!
-//! Other threads do slow work and report the results: connecting ([`connect`]), the disk, requests to the
-//! recruiter.
+//! Other threads do slow work and report the results: they connect ([`connect`]), use the disk, and send
+//! requests to recruiters.
 
 mod buffered;
 mod client;
@@ -83,7 +83,7 @@ pub enum LeaseNews {
     Unreachable(String),
     /// The server of this lease reports that the lease has ended.
     Over(String),
-    /// Numbers of pages in use and free, sent at intervals.
+    /// Numbers of used and free pages, sent at intervals.
     Demand(Demand),
 }
 

@@ -27,7 +27,8 @@ pub(super) enum Reply<'a> {
 impl Connection {
     pub(super) fn new(wire: Wire) -> io::Result<Self> {
         wire.set_nonblocking()?;
-        // Closing must drop unsent bytes: late pages must not reach the server after newer ones.
+        // When the connection is closed, unsent bytes must be dropped: late pages must not reach the server
+        // after newer ones.
         set_socket_linger(&wire, Some(Duration::ZERO))?;
         Ok(Self {
             stream: BufferedStream::new(wire),

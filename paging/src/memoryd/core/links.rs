@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 /// Message from any other thread to the core.
 #[derive(Debug)]
 pub(crate) enum CoreMessage {
-    /// A request of a recruiter; exactly one answer comes back on that link's [`LinkEnd::answers`].
+    /// A request of a recruiter. The core sends exactly one answer, to that link's [`LinkEnd::answers`].
     Request {
         /// Number of the link ([`LinkEnd::link`]).
         link: usize,
@@ -61,7 +61,7 @@ impl Inbox {
     /// Sends a message; returns false if the core has ended.
     pub(crate) fn tell(&self, told: CoreMessage) -> bool {
         let is_heard = self.sender.send(told).is_ok();
-        // A full counter has woken the core already.
+        // If the counter is full, the core was woken already.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         is_heard
     }

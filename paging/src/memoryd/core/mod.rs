@@ -397,7 +397,7 @@ fn said(written: std::io::Result<()>) {
     }
 }
 
-/// Returns an unguessable id of 128 bits.
+/// Returns an id of 128 bits that nobody can guess.
 fn fresh_id() -> gleaner_trust::Result<String> {
     Ok(hex::encode(&random::bytes::<16>()?))
 }

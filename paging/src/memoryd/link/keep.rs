@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// Timeout of sending a message; a stopped recruiter's buffers fill up.
+/// Timeout of sending a message: the buffers towards a recruiter that has stopped reading fill up.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
 /// Time after which a link counts as good. A failure after this time counts as a first failure.
 const GOOD: Duration = Duration::from_secs(5);

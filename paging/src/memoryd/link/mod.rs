@@ -1,8 +1,8 @@
 //! The links with the recruiters: one WebSocket (RFC 6455) to each, all on one thread.
 //!
-//! Announcements are sent on connecting and on every change; requests go to the core, and its answers return
-//! by the same link. A slow, dead or misbehaving recruiter does not slow the core: each recruiter's waiting
-//! requests are limited, and the core never waits for a link.
+//! Announcements are sent on connecting and on every change. Requests go to the core, and its answers return
+//! by the same link. A slow, dead or misbehaving recruiter does not slow the core: the number of each
+//! recruiter's waiting requests is limited, and the core never waits for a link.
 
 mod announced;
 mod connect;

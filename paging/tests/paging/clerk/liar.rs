@@ -79,8 +79,8 @@ fn handshakes() -> Vec<Vec<u8>> {
     for order in fields::orders(messages.len()) {
         all.push(order.iter().flat_map(|at| sent[*at].clone()).collect());
     }
-    // Two more handshakes: one property is repeated endlessly; a refusal has a long text of terminal control
-    // codes.
+    // Two more handshakes: one repeats a property many times; the other refuses with a long text of terminal
+    // control codes.
     all.push([sent[0].clone(), sent[1].repeat(10_000)].concat());
     let refusal = answer(reply::ERR_UNKNOWN, vec![("text", b"\x1b[2J\n".repeat(500))]);
     all.push([sent[0].clone(), fields::bytes(&refusal)].concat());

@@ -198,7 +198,8 @@ impl Stage {
         }
     }
 
-    /// Checks that the honest recruiter, its client and the owner are served, and that no page was mixed up.
+    /// Checks that the honest recruiter, its client and the owner are served, and that pages have the right
+    /// contents.
     #[track_caller]
     pub(super) fn is_served(&mut self) {
         for _ in 0..4 {

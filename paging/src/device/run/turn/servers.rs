@@ -162,7 +162,7 @@ impl Turn {
             return;
         };
         let Some(lease) = held.source.lease.clone() else {
-            // A server given by hand is tried again after the refraction period.
+            // A server that the user named is tried again after the refraction period.
             (held.number, held.connection) = (None, None);
             held.attempts.delay_reconnect(now_us, refraction_us);
             return;
