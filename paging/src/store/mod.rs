@@ -87,7 +87,7 @@ pub struct Store {
 #[derive(Default)]
 struct Slot {
     owner: Option<Owner>,
-    /// One bit per page: set if the page was written and not discarded. Other pages read as zeroes, whatever
+    /// Bit of each page: set if the page was written and not discarded. Other pages read as zeroes, whatever
     /// their bytes are.
     written: [u64; 8],
 }

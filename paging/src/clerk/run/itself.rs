@@ -33,7 +33,7 @@ mod call {
         Ok(())
     }
 
-    /// When this process needs memory, keeps the kernel from swapping, which would need this process
+    /// Keeps the kernel from swapping when this process needs memory: the swapping would need this process
     /// (prctl(2), PR_SET_IO_FLUSHER).
     pub(super) fn set_io_flusher() -> io::Result<()> {
         const PR_SET_IO_FLUSHER: libc::c_int = 57; // include/uapi/linux/prctl.h; libc has no name for it
