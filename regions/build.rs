@@ -1,5 +1,5 @@
-//! Sets the C library's internal name (soname): programs linked with it find this one, and no later one with another
-//! interface.
+//! Sets the internal name (soname) of the C library. A program that was linked with this library never loads
+//! a version with another interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -4,8 +4,8 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A loopback address on which nobody listens, nor will by chance: each call uses its own part of the
-/// loopback network.
+/// Returns a loopback address at which no program listens. Each call uses another part of the loopback
+/// network, so that no other program gets the same address by chance.
 ///
 /// # Panics
 /// If this machine has no free port.

@@ -5,7 +5,7 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Fills the disk of a folder until only this many bytes are free; returns the file that
+/// Fills the disk that holds `folder` until only `free_bytes` are free; returns the path of the file that
 /// fills it.
 ///
 /// # Panics

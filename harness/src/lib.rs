@@ -26,14 +26,14 @@ pub use running::Running;
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// Timeout for a condition or a line: longer than the collector's timeout for the rest of a batch, and than
-/// the delay for which it sends senders away.
+/// Timeout of waits for a condition or for a line of output. It is longer than the collector waits for the
+/// rest of a batch, and longer than the delay for which the collector sends senders away.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// If it does not hold within [`PATIENCE`]; the message contains `what`.
+/// If `condition` does not hold within [`PATIENCE`]; the message contains `what`.
 #[track_caller]
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for_some(what, || condition().then_some(()));
@@ -42,7 +42,7 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 /// Waits until `found` returns a value, and returns the value.
 ///
 /// # Panics
-/// If there is none within [`PATIENCE`]; the message contains `what`.
+/// If `found` returns no value within [`PATIENCE`]; the message contains `what`.
 #[track_caller]
 #[allow(clippy::panic)]
 pub fn wait_for_some<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {

@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 /// A running `gleaner-memoryd standalone`, which lends all of its memory to every client.
 #[derive(Debug)]
 pub struct MemoryServer {
-    /// The program; killed when this is dropped.
+    /// The running program; killed when this value is dropped.
     pub running: Running,
-    /// URL of its pages, for NBD clients.
+    /// URL at which NBD clients reach the lent memory.
     pub url: String,
 }
 
 impl MemoryServer {
-    /// Starts a memory server of this size, like `64MiB`, that listens at HOST:PORT or at a
-    /// socket's path.
+    /// Starts a memory server of size `size`, such as `64MiB`. It listens at `listen`: HOST:PORT, or the path
+    /// of a Unix socket.
     ///
     /// # Panics
     /// If it does not start.

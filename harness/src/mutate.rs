@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-/// All messages that differ from `message` in one field, each with the name of the change.
+/// Returns all messages that differ from `message` in one field, each with the name of the change.
 #[must_use]
 pub fn mutations(message: &Value) -> Vec<(String, Value)> {
     let mut mutated = Vec::new();

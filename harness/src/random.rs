@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-/// Number in an environment variable, or the default.
+/// Returns the number in the environment variable `name`, or `default` if the variable is not set.
 ///
 /// # Panics
 /// If the variable is not a number.
@@ -18,7 +18,8 @@ pub fn number(name: &str, default: u64) -> u64 {
 pub struct Random(pub u64);
 
 impl Random {
-    /// Seeds it from `GLEANER_SEED`, else from the clock, and prints the seed.
+    /// Makes a generator with the seed in `GLEANER_SEED`, or with a seed from the clock if that variable is
+    /// not set. Prints the seed.
     ///
     /// # Panics
     /// If that variable is not a number.
@@ -31,7 +32,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Next number, from 0 to below `limit`.
+    /// Returns the next number: at least 0, and less than `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 const TURN: Duration = Duration::from_millis(5);
 
-/// Address of the server behind relays; `None` while it is down, when connections are closed
-/// immediately.
+/// Address of the server to which relays forward; `None` while the server is down. Relays then close new
+/// connections immediately.
 pub type Target = Arc<Mutex<Option<SocketAddr>>>;
 
 type Change = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// Forwards connections to a server, until it is dropped.
+/// Relay that forwards connections to a server until the relay is dropped.
 pub struct Relay {
     /// Address to which clients connect.
     pub address: SocketAddr,
@@ -32,7 +32,7 @@ struct Network {
     has_ended: AtomicBool,
 }
 
-/// A direction of a connection.
+/// State of one direction, shared by all connections of a relay.
 #[derive(Default)]
 struct Direction {
     is_held: AtomicBool,
@@ -40,7 +40,7 @@ struct Direction {
 }
 
 impl Relay {
-    /// Forwards to the server at `address`.
+    /// Starts a relay to the server at `address`.
     ///
     /// # Panics
     /// If this machine has no free port.
@@ -49,7 +49,7 @@ impl Relay {
         Self::start(Arc::new(Mutex::new(address)))
     }
 
-    /// Forwards each connection to the target's address at that moment.
+    /// Starts a relay that forwards each new connection to the address in `target` at that moment.
     ///
     /// # Panics
     /// If this machine has no free port.
@@ -74,7 +74,7 @@ impl Relay {
         Self { address, network }
     }
 
-    /// Sets another server for new connections.
+    /// Sets the server to which new connections are forwarded.
     pub fn lead_to(&self, address: Option<SocketAddr>) {
         *lock(&self.network.target) = address;
     }
@@ -96,7 +96,7 @@ impl Relay {
             .store(is_held, Ordering::SeqCst);
     }
 
-    /// Applies `change` to each part that the server sends from now on.
+    /// Applies `change` to all data that the server sends from now on, one received piece after the other.
     pub fn alter(&self, change: impl FnMut(&mut Vec<u8>) + Send + 'static) {
         *lock(&self.network.to_client.change) = Some(Box::new(change));
     }
@@ -120,11 +120,11 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.network.has_ended.store(true, Ordering::SeqCst);
         self.cut();
-        let _ = TcpStream::connect(self.address); // wakes its thread
+        let _ = TcpStream::connect(self.address); // wakes the relay's thread
     }
 }
 
-/// Ignores poisoning by a test that failed.
+/// Locks the mutex, even if a failed test has poisoned it.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -134,7 +134,7 @@ impl Network {
         self.wait(&self.to_client);
         let target = *lock(&self.target);
         let Some(server) = target.and_then(|target| TcpStream::connect(target).ok()) else {
-            return; // closed, as if it had been refused
+            return; // the connection is closed, as if it had been refused
         };
         let ends = [client, server].map(Arc::new);
         let mut open = lock(&self.open);

@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A running program with readers of its standard error and, if piped, its standard output; killed when
-/// dropped.
+/// A running program. Threads read its standard error and, if piped, its standard output. The program is
+/// killed when this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -90,10 +90,11 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
-    /// Stops the program (SIGSTOP) in the middle of its work: outside all system calls in `waits`, by number.
+    /// Stops the program (SIGSTOP) in the middle of its work, that is, outside the system calls that `waits`
+    /// lists by number.
     ///
     /// # Panics
-    /// If the program has ended, or never is outside within [`PATIENCE`].
+    /// If the program has ended, or is found in one of these system calls at every try within [`PATIENCE`].
     #[track_caller]
     pub fn stop_at_work(&self, waits: &[u32], random: &mut Random) {
         let read = |name: &str| {
@@ -115,7 +116,8 @@ impl Running {
         });
     }
 
-    /// Ends the program as systemd does; returns its exit code and the remaining lines of standard error.
+    /// Ends the program with SIGTERM, as systemd does. Returns its exit code and the remaining lines of
+    /// standard error.
     ///
     /// # Panics
     /// If the program has ended and was waited for.
@@ -139,13 +141,13 @@ impl Running {
     pub fn kill(&self) {
         let pid = Pid::from_child(&self.child);
         let _ = kill_process(pid, Signal::KILL); // fails if the program has ended
-        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT; // it is reaped with the value
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT; // dropping `self` reaps it
         let _ = waitid(WaitId::Pid(pid), ended);
     }
 }
 
-/// Reads lines from a pipe and passes each to `seen`; reads to the end, so that the program never waits for
-/// the test.
+/// Reads lines from a pipe and passes each to `seen`. The pipe is read to its end, so that the program never
+/// waits for the test.
 fn lines(
     pipe: impl Read + Send + 'static,
     seen: impl Fn(&str) + Send + 'static,

@@ -1,9 +1,11 @@
-//! Fills more memory than the host has and checks that its contents survive swapping: `hog MIB`. For tests of swap that cannot run
-//! Rust's test harness.
+//! Program for those tests of swap that cannot run Rust's test harness: `hog MIB` fills more memory than the
+//! host has, and checks that the contents survive swapping.
 //!
-//! Prints `filled` once all memory is written, which it writes from the end on. Then it answers each line of standard input: `check`
-//! by `right`, and `keep MIB`, which frees the remainder, by `kept`. It ends with its input. Checks alternate their direction: each
-//! begins with what was used last and is still in memory, and only the remainder comes back from swap.
+//! It writes all memory, from the end on, and then prints `filled`. Then it answers each line of standard
+//! input: `check` is answered by `right`; `keep MIB` frees all but MIB MiB of the memory, and is answered by
+//! `kept`. The program ends when its input ends. Each check runs in the opposite direction of the one before
+//! it. So it begins with the memory that was used last and is still resident, and only the rest must be read
+//! from swap.
 
 use std::io::BufRead;
 use std::process::ExitCode;

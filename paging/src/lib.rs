@@ -1,5 +1,5 @@
-//! Memory lent between hosts: the idle memory daemon (`gleaner-memoryd`) on those that have some, the clerk (`gleaner-clerk`) on
-//! those that are short of it.
+//! Memory lent between hosts: the memory server (`gleaner-memoryd`) runs on hosts that have idle memory, and
+//! the clerk (`gleaner-clerk`) on hosts that are short of memory.
 //!
 //! Rooms, from the top; each uses only those after it: `ask`, `borrow`, `device`, `nbd`, `store`.
 

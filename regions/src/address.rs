@@ -1,12 +1,12 @@
-//! Memory servers that a program names itself, by NBD's own URLs for this machine.
+//! Memory servers on this machine that the program itself names, by their NBD URLs.
 
 use crate::RegionError;
 use gleaner_paging::nbd::client::Source;
 
-/// Parses the URL of a server; its host is the URL itself.
+/// Parses the URL of a server. The `host` of the result is the URL itself.
 ///
 /// # Errors
-/// [`RegionError::Settings`], also for other machines, to which nothing is sent unencrypted.
+/// [`RegionError::Settings`], also if the URL names another machine: nothing is sent there unencrypted.
 pub(crate) fn parse(url: &str) -> Result<Source, RegionError> {
     let wrong = |what| RegionError::Settings { what };
     let source = Source::from_url(url).map_err(|e| wrong(e.to_string()))?;

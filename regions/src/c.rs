@@ -1,5 +1,5 @@
-//! The interface for C: numbers for regions, `errno` for errors, one set of settings for the program. include/gleaner_regions.h
-//! documents each function.
+//! The interface for C: regions are numbers, errors are `errno` values, and one set of settings holds for the
+//! whole program. include/gleaner_regions.h documents each function.
 #![allow(unsafe_code)]
 
 mod configuration;
@@ -28,7 +28,7 @@ thread_local! {
 
 struct Program {
     configuration: Configuration,
-    /// All regions; made by the first call that opens one.
+    /// All regions; `None` until the first call that opens a region.
     regions: Option<Arc<Regions>>,
     open: BTreeMap<c_int, Arc<Region>>,
 }
@@ -54,7 +54,7 @@ impl From<RegionError> for Failure {
     }
 }
 
-/// Changes one of the settings, before the first region is opened.
+/// Changes a setting. This is possible only before the first region is opened.
 ///
 /// # Safety
 /// `name` and `value` are C strings.
@@ -91,10 +91,11 @@ pub extern "C" fn gleaner_mopen(bytes: u64, fd: c_int, offset: u64) -> c_int {
     })
 }
 
-/// Reads; returns the number of bytes, which is less than requested only at the region's end.
+/// Reads from a region. Returns the number of bytes read, which is less than requested only at the region's
+/// end.
 ///
 /// # Safety
-/// `into` has room for `bytes`.
+/// `into` has room for `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gleaner_mread(
     md: c_int,
@@ -117,10 +118,10 @@ pub unsafe extern "C" fn gleaner_mread(
     })
 }
 
-/// Writes all bytes; returns their number.
+/// Writes `bytes` bytes to a region; returns their number.
 ///
 /// # Safety
-/// `from` has `bytes` bytes.
+/// `from` points to `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gleaner_mwrite(
     md: c_int,
@@ -152,7 +153,7 @@ pub extern "C" fn gleaner_mremote(md: c_int) -> c_int {
     bounded(|| Ok(c_int::from(region(md)?.is_remote())))
 }
 
-/// Closes a region. Threads that are reading or writing it finish their calls.
+/// Closes a region. Threads that are reading or writing the region can finish their calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mclose(md: c_int) -> c_int {
     bounded(|| {
@@ -161,7 +162,7 @@ pub extern "C" fn gleaner_mclose(md: c_int) -> c_int {
     })
 }
 
-/// Closes all regions and returns their leases; the settings stay.
+/// Closes all regions and returns their leases. The settings stay in force.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mend() -> c_int {
     bounded(|| {
@@ -231,7 +232,8 @@ unsafe fn text(of: *const c_char) -> Result<String, Failure> {
     text.map_err(|_| Failure::new(libc::EINVAL, "not UTF-8"))
 }
 
-/// Calls `done`; lets no panic or SIGPIPE escape. Returns -1 and sets `errno` on an error.
+/// Calls `done`, and keeps panics and SIGPIPE from the calling program. Returns -1 and sets `errno` on an
+/// error.
 fn bounded<T: From<i8>>(done: impl FnOnce() -> Result<T, Failure>) -> T {
     let quiet = SignalBlock::new();
     let result = catch_unwind(AssertUnwindSafe(done));

@@ -19,10 +19,10 @@ pub enum RegionError {
     /// No host lends that much at present. The caller still has its file.
     #[error("no remote memory now: {why}")]
     NoMemory {
-        /// Last reason that was reported.
+        /// Reason why no memory was granted.
         why: String,
     },
-    /// The memory is lost, and the settings make this an error.
+    /// The region's remote memory is lost, and the settings make this an error ([`crate::OnLoss::Error`]).
     #[error("the region's memory is gone; its file has everything")]
     Gone,
     /// The range exceeds the region.
@@ -35,10 +35,10 @@ pub enum RegionError {
         /// Size of the region, in bytes.
         region_bytes: u64,
     },
-    /// File, offset or length define no region.
+    /// The file, the offset or the length does not fit a region.
     #[error("no region: {what}")]
     Unfit {
-        /// Fault of file, offset or length.
+        /// Fault of the file, the offset or the length.
         what: &'static str,
     },
     /// The file cannot be read or written.

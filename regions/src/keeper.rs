@@ -6,17 +6,17 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Handle of the thread, which ends when this is dropped.
+/// Handle of the keeper's thread, which ends when the handle is dropped.
 pub(crate) struct Keeper {
     is_ending: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
-    /// Calls `round` repeatedly until it returns false.
+    /// Starts a thread that calls `round` at intervals of `every` until `round` returns false.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// The system cannot start a thread.
     pub(crate) fn start(
         round: impl Fn() -> bool + Send + 'static,
         every: Duration,
@@ -43,7 +43,8 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         *lock(&self.is_ending.0) = true;
         self.is_ending.1.notify_all();
-        // The last owner of the regions may be the thread itself, in the middle of its round.
+        // The keeper's thread itself may drop the last reference to the regions, in the middle of its round.
+        // A thread cannot wait for its own end.
         let thread = self.thread.take();
         if let Some(thread) = thread.filter(|of| of.thread().id() != thread::current().id()) {
             let _ = thread.join();

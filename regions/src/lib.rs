@@ -1,9 +1,10 @@
-//! Regions of remote memory, each backed by a part of an open file, after Dodo (Koussih, Acharya and Setia). Programs open,
-//! read, write and close them explicitly.
+//! Regions of remote memory, each backed by a part of an open file, after Dodo (Koussih, Acharya and Setia).
+//! Programs open, read, write and close them explicitly.
 //!
-//! The file always has all data. A region's pages are also in memory lent by other hosts, so that reading them again does
-//! not wait for a disk. A host may stop lending at any moment, and bytes from hosts are checked against checksums that never
-//! leave this process. So whatever servers do, the worst case is a read from the file.
+//! The file always has all data. A region's pages are also in memory lent by other hosts, so that reading
+//! them again does not wait for a disk. A host may stop lending at any moment, and bytes from hosts are
+//! checked against checksums that never leave this process. So whatever servers do, the worst case is a read
+//! from the file.
 //!
 //! Rooms, from the top; each uses only those after it: `c`, `regions`, `region`, `address`, `pool`,
 //! `keeper`, `node`, `transfer`, `room`, `quiet`, `settings`, `error`.

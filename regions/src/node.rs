@@ -1,4 +1,4 @@
-//! A lease, or a named server: its connection, and the use of its memory.
+//! Remote memory of one lease, or of one server that the program names: the connection, and the parts in use.
 
 use crate::lock;
 use crate::room::Room;
@@ -9,14 +9,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Remote memory of one lease or server.
+/// Remote memory of one lease or of one server.
 pub(crate) struct Node {
-    /// Host or server; all regions on it fail together.
+    /// Id of the host, or URL of the server; all regions on it fail together.
     pub(crate) host: String,
-    /// Id of the lease at the recruiter; `None` for a named server, without a recruiter.
+    /// Id of the lease at the recruiter; `None` for a server that the program names, which needs no lease.
     pub(crate) lease_id: Option<String>,
     pub(crate) room: Mutex<Room>,
-    /// True if none of its memory was in use at the keeper's last round.
+    /// True if no region used this memory at the keeper's last round.
     pub(crate) was_unused: AtomicBool,
     can_trim: bool,
     wire: Mutex<Option<Wire>>,
@@ -26,7 +26,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// # Errors
-    /// Error of the kernel for the connection.
+    /// The kernel refuses to set the timeout of the connection.
     pub(crate) fn new(
         host: String,
         lease_id: Option<String>,
@@ -50,8 +50,8 @@ impl Node {
         self.is_gone.load(Ordering::Acquire)
     }
 
-    /// Abandons the node. Returns true the first time. A request that is waiting for the node gets an error
-    /// soon.
+    /// Abandons the node. Returns true at the first call. A request that is waiting for the node soon gets an
+    /// error.
     pub(crate) fn abandon(&self) -> bool {
         let is_new = !self.is_gone.swap(true, Ordering::AcqRel);
         if let Ok(mut wire) = self.wire.try_lock() {
@@ -68,7 +68,7 @@ impl Node {
         self.with(|wire, until| transfer::write(wire, offset, bytes, until))
     }
 
-    /// Discards these bytes, which no region uses any more.
+    /// Tells the server to discard these bytes, which no region uses any more.
     pub(crate) fn trim(&self, offset: u64, bytes: u64) -> Result<(), NodeFailure> {
         if !self.can_trim {
             return Ok(());
@@ -76,7 +76,8 @@ impl Node {
         self.with(|wire, until| transfer::trim(wire, offset, bytes, until))
     }
 
-    /// Uses the connection; after an error it may be in the middle of a message, and is closed.
+    /// Calls `done` with the connection. After an error the connection is closed, since it may be in the
+    /// middle of a message.
     fn with(
         &self,
         done: impl FnOnce(&mut Wire, Instant) -> Result<(), NodeFailure>,

@@ -1,4 +1,4 @@
-//! The memory shared by a program's regions: nodes, growth, and handling of failed nodes.
+//! The memory shared by a program's regions: its nodes, its growth, and the handling of failed nodes.
 
 use crate::keeper::Keeper;
 use crate::lock;
@@ -13,26 +13,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Minimum size of a lease, which small regions share.
+/// Minimum size of a lease. Small regions share a lease.
 const LEASE_BYTES: u64 = 16 << 20;
-/// Maximum number of hosts tried for one region: for each unreachable one the caller waits for
+/// Maximum number of hosts tried for one region. For each unreachable host the caller waits up to
 /// [`Settings::patience`].
 const MOST_HOSTS_TRIED: usize = 3;
 
 /// Memory of all regions of a [`Regions`](crate::Regions).
 pub(crate) struct Pool {
     pub(crate) settings: Settings,
-    /// Key of the checksums; never leaves this process.
+    /// Secret key of the checksums; never leaves this process.
     pub(crate) key: [u8; 32],
     pub(crate) from_memory_pages: AtomicU64,
     pub(crate) from_file_pages: AtomicU64,
     pub(crate) wrong_pages: AtomicU64,
     pub(crate) recruiters: Option<Recruiters>,
     pub(crate) servers: Vec<Source>,
-    /// Random name of this start, with which keys of leases begin.
+    /// Random name of this pool. The key of each lease request begins with it.
     pub(crate) session: String,
     pub(crate) state: Mutex<State>,
-    /// Lock of the thread that requests memory: only one does, so that all others can share its result.
+    /// Held by the thread that requests memory. Only one thread requests at a time, so that all others can
+    /// share the result.
     pub(crate) asking: Mutex<()>,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) began: Instant,
@@ -70,7 +71,7 @@ impl Pool {
             no_memory(why)
         })?;
         let taken = lock(&node.room).take(bytes);
-        // Leases and exports are as large as requested, or not accepted.
+        // This never fails: leases and exports that are smaller than requested were not accepted.
         let at = taken.ok_or_else(|| no_memory("less than was asked for".to_owned()))?;
         lock(&self.state).nodes.push(Arc::clone(&node));
         Ok((node, at))
@@ -85,8 +86,8 @@ impl Pool {
         })
     }
 
-    /// Requests memory: from named servers first, then from the recruiters. The error is the reason of the
-    /// failure.
+    /// Requests memory: from the servers that the program names first, then from the recruiters. The error is
+    /// the reason of the failure.
     fn ask(&self, bytes: u64) -> Result<Arc<Node>, String> {
         let mut why = String::new();
         for source in &self.servers {
@@ -107,13 +108,15 @@ impl Pool {
         }
     }
 
-    /// Leases from the first host that can be reached; each request excludes the hosts that could not.
+    /// Gets a lease from the first host that can be reached. Each request excludes the hosts that could not
+    /// be reached.
     fn lease(&self, recruiters: &Recruiters, bytes: u64) -> Result<Arc<Node>, String> {
         let mut failed: Option<(String, String)> = None;
         for _ in 0..MOST_HOSTS_TRIED {
             let lease = match self.granted(recruiters, bytes) {
                 Ok(lease) => lease,
-                // Of the two errors, an administrator can fix the host's.
+                // If a host could not be reached before, its error is returned: an administrator can fix that
+                // one.
                 Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
             };
             let (id, host) = (lease.lease.lease_id.clone(), lease.host_id.clone());
@@ -174,7 +177,8 @@ impl Pool {
         node.map(Arc::new).map_err(|e| failed(&e))
     }
 
-    /// Dodo's rule: a failed node is dropped after the first failure, with every region on it.
+    /// Handles a failed node. Dodo's rule: after the first failure the node is dropped, and all regions on it
+    /// lose their remote memory.
     pub(crate) fn failed(&self, node: &Node, why: &NodeFailure) {
         if matches!(why, NodeFailure::Before) {
             return;
@@ -196,12 +200,13 @@ impl Pool {
         ms((self.settings.renew_every * 3).max(Duration::from_secs(1)))
     }
 
-    /// Time since the start, on a clock that never goes back.
+    /// Time since the pool was made, on a clock that never goes back.
     fn now_ms(&self) -> i64 {
         ms(self.began.elapsed())
     }
 
-    /// The keeper's round: renews leases, and returns those that were unused since the last round.
+    /// Does one round of the keeper: renews leases, and returns those that no region has used since the last
+    /// round.
     pub(crate) fn keep(&self) {
         let Some(recruiters) = &self.recruiters else {
             return;
@@ -223,7 +228,7 @@ impl Pool {
     }
 
     fn is_done_with(&self, node: &Arc<Node>) -> bool {
-        let mut state = lock(&self.state); // locked, so that nobody takes memory of it now
+        let mut state = lock(&self.state); // locked, so that no region takes memory now
         let is_unused = lock(&node.room).is_unused();
         let was_unused = node.was_unused.swap(is_unused, Ordering::Relaxed);
         if is_unused && was_unused {
@@ -237,8 +242,8 @@ pub(crate) fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns true if the error means that the lease has ended. An unreachable recruiter does not: client and
-/// host can still exchange pages.
+/// Returns true if the error means that the lease has ended. An unreachable recruiter does not mean that:
+/// client and host can still exchange pages.
 fn is_over(why: &borrow::BorrowError) -> bool {
     use gleaner_schemas::lending::RefusalKind;
     let borrow::BorrowError::Refused { refusal, .. } = why else {

@@ -1,11 +1,11 @@
-//! Suppresses SIGPIPE: a disconnected server is an error of one call, and must not end the calling program.
+//! Suppresses SIGPIPE. When a server disconnects, one call must fail, but the calling program must not end.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Blocks the signal in this thread, and consumes signals that become pending meanwhile. Threads started meanwhile
-/// keep it blocked.
+/// Blocks SIGPIPE in this thread while the value lives. Dropping the value discards signals that became
+/// pending in the meantime. Threads that were started in the meantime keep SIGPIPE blocked.
 pub(crate) struct SignalBlock {
     before: libc::sigset_t,
     pipe: libc::sigset_t,
@@ -15,7 +15,8 @@ pub(crate) struct SignalBlock {
 impl SignalBlock {
     pub(crate) fn new() -> Self {
         let (mut pipe, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: sigemptyset initialises `pipe`, pthread_sigmask `before`; neither fails on these arguments.
+        // SAFETY: sigemptyset initialises `pipe`, and pthread_sigmask initialises `before`. Neither call
+        // fails with these arguments.
         let (pipe, before) = unsafe {
             libc::sigemptyset(pipe.as_mut_ptr());
             libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE);
@@ -36,7 +37,7 @@ impl Drop for SignalBlock {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // A signal that was pending before stays pending.
+        // A SIGPIPE that was already pending before stays pending.
         while !self.was_pending && is_pending() {
             // SAFETY: set and time are initialised, and no information is requested.
             let taken = unsafe {
@@ -76,7 +77,7 @@ mod tests {
 
     const AS: &str = "GLEANER_TEST_SIGPIPE";
 
-    /// Runs in a separate process, in which the signal is fatal as in C programs.
+    /// The test starts itself again in a separate process, in which SIGPIPE is fatal as in C programs.
     #[test]
     fn writing_to_nobody_is_an_error_and_not_the_end() {
         match std::env::var(AS).as_deref() {

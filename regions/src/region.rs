@@ -16,16 +16,18 @@ use std::sync::{Arc, Mutex};
 const PAGE: usize = PAGE_BYTES as usize;
 /// Maximum number of pages fetched or stored at one time.
 const PIECE_PAGES: u64 = 256;
-/// Half of a hash. The key is secret, so that a server cannot search for other bytes with the same checksum.
+/// Checksum of a page: half of a keyed hash. The key is secret, so that a server cannot search for other
+/// bytes with the same checksum.
 type Sum = [u8; 16];
-/// Checksum of a page that is only in the file.
+/// Value in place of the checksum for a page that is only in the file.
 const ABSENT: Sum = [0; 16];
 
-/// Remote memory backed by a part of a file. Calls for one region from several threads run one after the other.
+/// Remote memory that is backed by a part of a file. If several threads use one region, their calls run one
+/// after the other.
 pub struct Region {
     inner: Arc<Pool>,
     node: Arc<Node>,
-    /// Offset in the node's memory, in bytes.
+    /// Offset of the region in the node's memory, in bytes.
     at: u64,
     bytes: u64,
     file: File,
@@ -95,8 +97,8 @@ impl Region {
         !self.node.is_gone()
     }
 
-    /// Reads from `offset` on; returns the number of bytes, which is less than requested only at the region's end. Bytes beyond the file's
-    /// end read as zeroes.
+    /// Reads from `offset` on. Returns the number of bytes read, which is less than requested only at the
+    /// region's end. Bytes beyond the file's end read as zeroes.
     ///
     /// # Errors
     /// [`RegionError::File`]; [`RegionError::Gone`] with [`OnLoss::Error`].
@@ -118,8 +120,8 @@ impl Region {
     /// Writes all bytes, first to the file and then to remote memory.
     ///
     /// # Errors
-    /// [`RegionError::Beyond`]: nothing was written; [`RegionError::File`]; [`RegionError::Gone`] with [`OnLoss::Error`]: the bytes are in
-    /// the file nevertheless.
+    /// [`RegionError::Beyond`]: nothing was written; [`RegionError::File`]; [`RegionError::Gone`] with
+    /// [`OnLoss::Error`]: the bytes are in the file nevertheless.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), RegionError> {
         let end = offset.saturating_add(bytes.len() as u64);
         if end > self.bytes {
@@ -133,7 +135,7 @@ impl Region {
             return Ok(());
         }
         let mut state = lock(&self.state);
-        // If an error follows, these pages are only in the file.
+        // Until these pages are stored again, they count as being only in the file: an error may follow.
         let touched = offset / PAGE_BYTES..end.div_ceil(PAGE_BYTES);
         state.sums[indices(&touched)].fill(ABSENT);
         let written = self.file.write_all_at(bytes, self.file_offset + offset);
@@ -145,7 +147,7 @@ impl Region {
             state
                 .scratch
                 .resize((pages.end - pages.start) as usize * PAGE, 0);
-            // Pages are stored whole: the remainders of the first and the last are in the file.
+            // Only whole pages are stored. The rest of the first and of the last page is read from the file.
             if from > begin || to < pages.end * PAGE_BYTES {
                 for edge in [pages.start, pages.end - 1] {
                     let at = (edge - pages.start) as usize * PAGE;
@@ -161,7 +163,7 @@ impl Region {
         self.fail_if_lost()
     }
 
-    /// Returns the memory, like dropping the region.
+    /// Closes the region and returns its remote memory, as dropping the region does.
     pub fn close(self) {}
 
     /// Fetches the pages' contents into the scratch buffer.
@@ -188,7 +190,8 @@ impl Region {
         Ok(())
     }
 
-    /// Fetches pages from the node. A page that differs from the stored one is read from the file, and the node is abandoned.
+    /// Fetches pages from the node. If a page differs from the stored one, it is read from the file, and the
+    /// node is abandoned.
     fn fetch_remote(
         &self,
         sums: &[Sum],
@@ -223,7 +226,7 @@ impl Region {
         Ok(())
     }
 
-    /// Reads the file from this page on, with zeroes beyond the end of the file or region.
+    /// Fills `into` from the file, from page `page` on, with zeroes beyond the end of the file or region.
     fn read_file(&self, page: u64, into: &mut [u8]) -> Result<(), RegionError> {
         let begin = page * PAGE_BYTES;
         let of_region = (self.bytes - begin).min(into.len() as u64) as usize;
@@ -247,7 +250,8 @@ impl Region {
         Ok(())
     }
 
-    /// Stores pages of the file in remote memory; if there is none, they stay absent.
+    /// Stores pages of the file in remote memory. If the remote memory is lost, the pages stay only in the
+    /// file.
     fn store(&self, sums: &mut [Sum], pages: &Range<u64>, contents: &[u8]) {
         if self.node.is_gone() {
             return;
@@ -295,7 +299,7 @@ impl Drop for Region {
     }
 }
 
-/// Range of pages to handle next in one step.
+/// Returns the pages that the next step handles, of the bytes from `from` to `end`.
 fn piece(from: u64, end: u64) -> Range<u64> {
     let first = from / PAGE_BYTES;
     first..end.div_ceil(PAGE_BYTES).min(first + PIECE_PAGES)

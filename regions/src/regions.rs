@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Timeout of a recruiter, longer than it waits for hosts.
+/// Timeout of a request to a recruiter; longer than a recruiter itself waits for hosts.
 const PATIENCE_WITH_RECRUITERS: Duration = Duration::from_secs(10);
 
-/// Counters since the start.
+/// Counters since the regions were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Pages that came from remote memory.
@@ -26,13 +26,13 @@ pub struct Figures {
     pub from_file_pages: u64,
     /// Pages that came back altered.
     pub wrong_pages: u64,
-    /// Failed nodes: leases and named servers.
+    /// Number of leases and named servers that failed.
     pub failed_nodes: u64,
     /// Number of requests for memory.
     pub asked_count: u64,
 }
 
-/// Regions, and the memory that they share.
+/// All regions of a program, and the memory that they share.
 pub struct Regions {
     inner: Arc<Pool>,
 }
@@ -94,8 +94,8 @@ impl Regions {
         Ok(Self { inner })
     }
 
-    /// Opens a region of `bytes` of a file from `offset` on. The file is accessed by its descriptor; no other program may access it in the
-    /// meantime.
+    /// Opens a region for `bytes` bytes of a file, from `offset` on. The region uses the file by its
+    /// descriptor. While the region is open, no other program may access the file.
     ///
     /// # Errors
     /// [`RegionError::NoMemory`], immediately during the refraction period; [`RegionError::Unfit`].
@@ -106,24 +106,26 @@ impl Regions {
         Ok(Region::new(&self.inner, (node, at), bytes, file, offset))
     }
 
-    /// Stops renewing leases. Each is returned when its last region is closed, or immediately if none is open.
+    /// Stops renewing leases. Each lease is returned when its last region is closed, or immediately if none
+    /// is open.
     pub fn end(self) {
         self.stop_renewing();
     }
 
-    /// Stops the keeper and waits for the end of its round, so that it no longer holds what is dropped next.
+    /// Stops the keeper and waits for the end of its round. Afterwards the keeper holds no reference to
+    /// regions that are dropped next.
     pub(crate) fn stop_renewing(&self) {
         let keeper = lock(&self.inner.keeper).take();
         drop(keeper);
     }
 
-    /// Last failed node with the reason.
+    /// Message about the last failed node, with the reason.
     #[must_use]
     pub fn last_failure(&self) -> Option<String> {
         lock(&self.inner.state).last_failure.clone()
     }
 
-    /// Counters since the start.
+    /// Counters since the regions were made.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let state = lock(&self.inner.state);

@@ -1,8 +1,8 @@
-//! Parts of a lease in use; small regions share a lease.
+//! Free parts of a lease, which several small regions can share.
 
 use std::collections::BTreeMap;
 
-/// Free ranges by their beginning; adjacent ranges are joined.
+/// Free ranges of a lease: length by beginning. Adjacent ranges are joined.
 #[derive(Debug)]
 pub(crate) struct Room {
     bytes: u64,
@@ -18,7 +18,7 @@ impl Room {
         }
     }
 
-    /// Takes the first free range that is large enough.
+    /// Takes `bytes` bytes of the first free range that is large enough; returns their offset.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = |&(_, free): &(&u64, &u64)| *free >= bytes;
         let (&at, &free) = self.free.iter().find(fits)?;
@@ -56,7 +56,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// No range is taken twice, and in the end everything is one free range again.
+        /// Whatever is taken and freed, no range is taken twice, and in the end everything is one free range
+        /// again.
         #[test]
         fn what_is_taken_is_nobody_elses(steps in prop::collection::vec((any::<bool>(), 1_u64..40), 1..200)) {
             let mut room = Room::new(100);

@@ -7,9 +7,11 @@ use std::time::Duration;
 /// Sources of memory, and the behaviour when memory is lost.
 #[derive(Clone)]
 pub struct Settings {
-    /// Recruiters, `https://HOST:PORT`, or `http://` on this machine; any of them is asked.
+    /// URLs of recruiters: `https://HOST:PORT`, or `http://` on this machine. One of them is enough for a
+    /// request.
     pub recruiters: Vec<String>,
-    /// Certificate and trusted authorities for recruiters and hosts. Without them, only those on this machine are used.
+    /// Certificate and trusted authorities for recruiters and hosts. Without them, only recruiters and hosts
+    /// on this machine are used.
     pub trust: Option<Arc<ClientTrust>>,
     /// Client name for a recruiter on this machine; elsewhere the certificate has it.
     pub client: Option<String>,
@@ -17,11 +19,11 @@ pub struct Settings {
     pub servers: Vec<String>,
     /// Behaviour of regions whose memory is lost.
     pub when_gone: OnLoss,
-    /// Refraction period: time after a failure for which no host is asked for memory.
+    /// Refraction period: time after a failure during which no host is asked for memory.
     pub refraction: Duration,
-    /// Timeout of a server, after which it has failed.
+    /// Timeout of a server's answer; a server that takes longer counts as failed.
     pub patience: Duration,
-    /// Interval of renewing leases, which expire after three intervals.
+    /// Interval at which leases are renewed. A lease expires after three intervals.
     pub renew_every: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! Requests and replies on one connection: several requests are in progress at one time, and all must finish before
-//! the call returns.
+//! Requests and replies on one connection. Several requests are in progress at one time; all must finish
+//! before the call returns.
 //!
 //! A caller blocks here, and its bytes are transferred without a copy. The clerk's loop
 //! (`gleaner_paging::device::run`), in contrast, never blocks, and passes single pages through one buffer. Both share
@@ -9,12 +9,13 @@ use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
-/// Size limit of one request: small enough for a server to answer the first while further ones arrive.
+/// Size limit of one request. It is so small that a server can answer the first request while further ones
+/// arrive.
 const REQUEST_BYTES: usize = 128 << 10;
 /// Maximum number of requests in progress.
 const WINDOW: usize = 16;
 
-/// Size limit of one request to trim: whole pages.
+/// Size limit of one trim request, a whole number of pages.
 const MOST_TRIMMED_BYTES: u64 = 1 << 31;
 
 /// Reason why a server cannot be used any more.
@@ -81,7 +82,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Lets the server return these bytes to its owner. Bytes beyond the limit of one request are not trimmed.
+/// Tells the server that these bytes can be returned to its host's owner. Bytes beyond the limit of one
+/// request are not trimmed.
 pub(crate) fn trim(
     wire: &mut (impl Read + Write),
     offset: u64,
@@ -128,7 +130,7 @@ impl Window {
         }
     }
 
-    /// Index of the next request, if one may be sent now.
+    /// Returns the index of the next request, if one may be sent now.
     fn next(&mut self) -> Option<usize> {
         let n = self.sent;
         let is_due = n < self.is_open.len() && n - self.answered < WINDOW;
@@ -198,7 +200,7 @@ mod tests {
 
     const COUNT: usize = 3;
 
-    /// Sends three read requests to a server that answers these cookies with these errors.
+    /// Sends three read requests to a server that answers with `replies`: pairs of cookie and error.
     fn read_from(replies: &'static [(u64, u32)]) -> (Result<(), NodeFailure>, Vec<u8>) {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || {
@@ -214,7 +216,7 @@ mod tests {
                 let is_sent = theirs
                     .write_all(&head)
                     .and_then(|()| theirs.write_all(&body));
-                let _ = is_sent; // the server may have failed the connection
+                let _ = is_sent; // the client may have closed the connection
             }
         });
         let mut found = vec![9; COUNT * REQUEST_BYTES];

@@ -3,7 +3,7 @@
 pub use indicatif::ProgressBar;
 use indicatif::{ProgressDrawTarget, ProgressStyle};
 
-/// Returns a bar of `steps` steps, its label in front.
+/// Returns a progress bar of `steps` steps with a label in front of it.
 #[must_use]
 pub fn bar(label: &str, steps: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());

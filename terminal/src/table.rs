@@ -4,7 +4,7 @@ use comfy_table::CellAlignment;
 pub use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 
-/// Returns an empty table whose first `left` columns are text and whose others are numbers, aligned right.
+/// Returns an empty table. Its first `left` columns are text; the others are numbers, aligned right.
 #[must_use]
 pub fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Asks the clerk at this status socket. Its answer is one JSON document.
+/// Returns the answer of the clerk at this status socket: one JSON document.
 ///
 /// # Errors
 /// No clerk listens there, or the answer does not arrive in time.
@@ -19,11 +19,11 @@ pub fn clerk(socket: &Path, patience: Duration) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Returns the clerk's answer parsed, and the whole document: a clerk of another version may report
-/// more.
+/// Returns the clerk's answer twice: parsed, and as the whole document, since a clerk of another version may
+/// report more fields.
 ///
 /// # Errors
-/// Errors of [`clerk`], or the answer is no status.
+/// Errors of [`clerk`]; or the answer is not a device's status.
 pub fn device(socket: &Path, patience: Duration) -> io::Result<(DeviceStatus, serde_json::Value)> {
     let document: serde_json::Value = serde_json::from_str(&clerk(socket, patience)?)?;
     Ok((DeviceStatus::deserialize(&document)?, document))

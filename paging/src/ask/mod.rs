@@ -1,5 +1,5 @@
-//! Clients of the daemons' sockets on this machine: the clerk's status ([`clerk()`], [`device`]) and the owner's commands
-//! to the memory server ([`memoryd()`]).
+//! Clients of the daemons' sockets on this machine: the clerk's status ([`clerk()`], [`device`]) and the
+//! owner's commands to the memory server ([`memoryd()`]).
 
 mod clerk;
 mod memoryd;

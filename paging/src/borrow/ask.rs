@@ -7,7 +7,7 @@ use serde_json::Value;
 use ureq::http::{Method, Request};
 use ureq::{Agent, SendBody};
 
-/// Maximum length of a stranger's text that is passed on.
+/// Maximum length of a text from the network that is shown in error messages.
 const MOST_SAID_CHARS: usize = 300;
 /// Maximum size of a reply: room for tens of thousands of leases of some 400 bytes each.
 const MOST_ANSWER_BYTES: u64 = 16 << 20;
@@ -18,8 +18,8 @@ pub(super) struct RecruiterReply {
     body: String,
 }
 
-/// Sends a request to the recruiter at `url`; `path` follows the version. `client` is the client's name,
-/// needed where no certificate has it.
+/// Sends a request to the recruiter at `url`. `path` is the part of the URL after the API's version. `client`
+/// is the client's name, needed if no certificate contains it.
 pub(super) fn ask(
     agent: &Agent,
     url: &str,

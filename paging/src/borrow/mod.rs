@@ -1,7 +1,7 @@
 //! The borrower's side of leases: requesting them from recruiters, renewing and releasing them.
 //!
-//! Calls block, and may come from any number of threads. The host with the memory grants a lease; recruiters
-//! only find the host, so that any recruiter will do.
+//! Calls block, and may come from any number of threads. A lease is granted by the host with the memory.
+//! Recruiters only find that host, so a client may ask any recruiter.
 
 mod ask;
 mod recruiters;
@@ -18,18 +18,18 @@ pub use unreachable::UnreachableHosts;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// The settings allow no request.
+    /// A setting is missing or wrong.
     #[error("{what}")]
     Settings {
         /// Fault and remedy.
         what: String,
     },
-    /// The recruiter refuses; the refusal has the reason and the time of a retry.
+    /// The recruiter refuses. The refusal has the reason, and the time after which to retry.
     #[error("{url}: {}", .refusal.detail)]
     Refused {
         /// URL of the recruiter.
         url: String,
-        /// Reason of the recruiter.
+        /// The recruiter's refusal.
         refusal: Refusal,
     },
     /// No recruiter answers; the fields are those of the last one tried.
@@ -37,7 +37,7 @@ pub enum BorrowError {
     Unreachable {
         /// URL of the recruiter.
         url: String,
-        /// Failure that happened.
+        /// Reason why that recruiter did not answer.
         reason: String,
     },
     /// The answer is not a recruiter's.

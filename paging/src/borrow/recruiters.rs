@@ -19,20 +19,20 @@ pub struct Settings {
     pub urls: Vec<String>,
     /// Certificate and trusted authorities; needed for `https`.
     pub trust: Option<Arc<ClientTrust>>,
-    /// Client name on the recruiter's own machine; elsewhere the certificate has it.
+    /// Client name for a recruiter on this machine; for others the certificate contains the name.
     pub client: Option<String>,
-    /// Timeout of one recruiter's answer; the recruiter itself gives hosts 5 s.
+    /// Timeout of one recruiter's answer; the recruiter itself waits up to 5 s for hosts.
     pub patience: Duration,
 }
 
-/// The configured recruiters. Any will do, so the one that answered last is asked first.
+/// The configured recruiters. Any of them can serve a request, so the one that answered last is asked first.
 pub struct Recruiters {
     settings: Settings,
     http: Mutex<HttpClient>,
     first: AtomicUsize,
 }
 
-/// Time after which an unused connection is closed; renewals come within seconds.
+/// Time after which an unused HTTP connection is closed; renewals come every few seconds.
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
 
 impl Recruiters {
@@ -119,8 +119,8 @@ impl Recruiters {
         self.each((Method::GET, "leases", None), leases)
     }
 
-    /// Asks the recruiters in turn until one gives an answer that no other recruiter could better. If none does,
-    /// returns the most informative error.
+    /// Asks the recruiters in turn, until one gives an answer that another recruiter could not improve. If
+    /// none does, returns the most informative error.
     fn each<T>(
         &self,
         question: (Method, &str, Option<&Value>),
@@ -147,10 +147,10 @@ impl Recruiters {
         Err(failed.unwrap_or_else(nobody))
     }
 
-    /// Returns the HTTP agent, recreated after the certificate files were replaced.
+    /// Returns the HTTP client. It is made again after the certificate files were replaced.
     fn agent(&self) -> Agent {
         let mut http = self.http.lock().unwrap_or_else(PoisonError::into_inner);
-        // During a replacement the files may not fit each other: then the old certificates stay in use.
+        // While files are replaced, certificate and key may not match. Then the old certificates stay in use.
         let _ = http.follow_files();
         http.agent().clone()
     }

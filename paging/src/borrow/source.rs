@@ -10,7 +10,7 @@ use rustls::pki_types::ServerName;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnusableLease {
-    /// The host has no address.
+    /// The host announces no address for its pages.
     #[error("host {host} serves no pages: `listen` in its memoryd.toml does that")]
     NoAddress {
         /// Id of the host.
@@ -24,12 +24,12 @@ pub enum UnusableLease {
         /// Id of the host.
         host: String,
     },
-    /// No certificate can have the host's name.
+    /// The host's name is not valid in a certificate.
     #[error("host {host:?}: {source}")]
     Name {
         /// Id of the host.
         host: String,
-        /// Fault of the field.
+        /// Fault of the name.
         source: rustls::pki_types::InvalidDnsNameError,
     },
 }

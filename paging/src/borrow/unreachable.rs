@@ -1,13 +1,15 @@
 //! Hosts that granted a lease but then could not be reached for its pages.
 //!
-//! A recruiter reaches a memory server over the link that the server opened. A client may fail to reach that server (closed port,
-//! other network), and only the client can know: it lists such hosts in its next requests.
+//! A recruiter reaches a memory server over the link that the server opened. A client may fail to reach that
+//! server (closed port, other network), and only the client can know: it lists such hosts in its next
+//! requests.
 
 use gleaner_policy::refraction::Refraction;
 use gleaner_schemas::lending::MOST_AVOIDED;
 use std::collections::BTreeMap;
 
-/// Hosts to avoid, each for the refraction period after its last failure. Times are of any clock that never goes back.
+/// Hosts to avoid, each for the refraction period after its last failure. All times are of one clock that
+/// never goes back.
 #[derive(Debug)]
 pub struct UnreachableHosts {
     period_ms: i64,

@@ -1,7 +1,7 @@
-//! Pages in transit: a fixed number of frames, allocated in advance. All frames of a page form a queue.
+//! Pages in transit: a fixed number of frames, allocated in advance. All frames of one page form a queue.
 //!
-//! A page's writes are done one after the other, so that no older write overwrites a newer one. The first frame of the
-//! queue is in progress; reads get the contents of the last.
+//! The frames of a page are handled one after the other, so that no older write overwrites a newer one. The
+//! first frame of the queue is the one in progress. Reads get the contents of the last frame.
 
 use super::seal::TagBytes;
 use super::table::{COPIES, Place};
@@ -38,9 +38,9 @@ pub(super) enum Kind {
 pub(super) enum Contents {
     /// Complete and encrypted.
     Ready,
-    /// Bytes `from..until` are new; the others are those of the page before.
+    /// Bytes `from..until` are new; the others must be taken from the page's former contents.
     Part { from: usize, until: usize },
-    /// Former contents of the page, to be fetched.
+    /// Former contents of the page, which must be fetched.
     Before,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Frame {
     pub(super) contents: Contents,
     pub(super) version: u64,
     pub(super) tag: TagBytes,
-    /// Number of unanswered requests.
+    /// Number of requests for this frame that are not answered yet.
     pub(super) pending: u8,
     pub(super) places: [Place; COPIES],
     pub(super) is_on_disk: bool,
@@ -62,7 +62,7 @@ pub(super) struct Frame {
     pub(super) detours: u8,
     /// Request that is answered when the frame is done.
     pub(super) job: Option<usize>,
-    /// Epoch: flushes of this or a later epoch wait for the frame.
+    /// Epoch of the frame: a flush of this epoch or a later one waits for the frame.
     pub(super) epoch: u64,
     next: Option<u32>,
 }
@@ -109,7 +109,7 @@ impl Frames {
         self.free.len()
     }
 
-    /// Adds a frame at the end of the page's queue; `None` if no frame is free.
+    /// Adds a frame at the end of the page's queue; returns `None` if no frame is free.
     pub(super) fn queue(&mut self, page: u32, kind: Kind, contents: Contents) -> Option<u32> {
         let number = self.free.pop()?;
         let frame = &mut self.frames[number as usize];
@@ -160,7 +160,7 @@ impl Frames {
         &mut self.frames[number as usize]
     }
 
-    /// Bytes of a frame, to be changed by its only user.
+    /// Returns the bytes of a frame for changing. Only one user may change them at a time.
     pub(super) fn bytes_mut(&mut self, number: u32) -> &mut [u8; PAGE] {
         let bytes = self.frames[number as usize].bytes.get_or_insert_default();
         // Copies the bytes if the disk still uses them.

@@ -1,6 +1,6 @@
 //! Reasons for reading a page.
 
-/// Bytes of a page for a client.
+/// Bytes of one page that a client requested.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) job: usize,
@@ -17,6 +17,6 @@ pub(super) struct Part {
 pub(super) enum Purpose {
     /// Answer to a client's request.
     Answer(Part),
-    /// Contents of a frame, or the remainder of them.
+    /// Former contents, needed to complete the frame of this number.
     Fill(u32),
 }

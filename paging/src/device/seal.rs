@@ -1,8 +1,8 @@
 //! Encryption of pages for memory servers: AES-256-GCM (NIST SP 800-38D). Each start makes a random key,
 //! which never leaves this process.
 //!
-//! The nonce is the page's version, which is never used twice. The page's number is authenticated with it:
-//! bytes that were altered, or belong to another page or version, are detected. All copies of a page, at
+//! The nonce is the page's version, which is never used twice. The page's number is authenticated, too. So
+//! bytes that were altered, or that belong to another page or version, are detected. All copies of a page, at
 //! servers and on disk, are the same bytes.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
@@ -14,7 +14,7 @@ pub(super) type TagBytes = [u8; 16];
 pub(super) struct Seal(LessSafeKey);
 
 impl Seal {
-    /// Makes the cipher; `None` for an invalid key, which no key of 32 bytes is.
+    /// Makes the cipher. Returns `None` for an invalid key, but every key of 32 bytes is valid.
     pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
         let key = UnboundKey::new(&AES_256_GCM, key).ok()?;
         Some(Self(LessSafeKey::new(key)))
@@ -26,7 +26,7 @@ impl Seal {
         Nonce::assume_unique_for_key(bytes)
     }
 
-    /// Encrypts a page in place; `None` if that fails, which it never does for a page.
+    /// Encrypts a page in place. Returns `None` on failure, which never happens for a page.
     pub(super) fn close(&self, page: u32, version: u64, bytes: &mut [u8]) -> Option<TagBytes> {
         let aad = Aad::from(page.to_le_bytes());
         let nonce = Self::nonce(version);
@@ -34,7 +34,7 @@ impl Seal {
         tag.as_ref().try_into().ok()
     }
 
-    /// Decrypts a page in place. Returns false if the bytes are not this page in this version.
+    /// Decrypts a page in place. Returns false if the bytes are not those of this page in this version.
     pub(super) fn open(&self, page: u32, version: u64, tag: &TagBytes, bytes: &mut [u8]) -> bool {
         let aad = Aad::from(page.to_le_bytes());
         let nonce = Self::nonce(version);

@@ -3,9 +3,10 @@
 use super::table::Place;
 use std::collections::VecDeque;
 
-/// Wait after a new connection before abandoned slots are used again, so that no late bytes of the old connection overwrite them. The
-/// sender's kernel drops unsent bytes (`SO_LINGER` of 0), and a server that answers the new connection has had time for bytes that
-/// arrived by the old one. Bytes later still would not match the page's tag, and the copy would count as lost.
+/// Time after a new connection before abandoned slots are used again, so that late bytes of the old
+/// connection do not overwrite new contents. When the old connection closes, this host's kernel drops its
+/// unsent bytes (`SO_LINGER` of 0). In this time, the server handles the bytes that had already arrived. If
+/// bytes arrived even later, the page would not match its tag, and this copy would count as lost.
 pub(super) const LATE_US: i64 = 30_000_000;
 
 /// State of a lease.
@@ -45,7 +46,7 @@ pub(super) struct Server {
     pub(super) host: String,
     pub(super) state: LeaseState,
     slots: u32,
-    /// Slots from this one on were never used.
+    /// First slot that was never used; all later slots were not used either.
     unused_from: u32,
     free: Vec<u32>,
     /// Slots that must not be used for now: see [`Servers::abandon`].
@@ -63,11 +64,11 @@ pub(super) struct Server {
     pub(super) answered_sent_us: i64,
     /// True if the lease ends soon: then a connected server is [`LeaseState::Draining`].
     pub(super) is_leaving: bool,
-    /// Time since which the server is connected, if it is.
+    /// Time at which the server was connected, if it is connected now.
     pub(super) up_since_us: i64,
-    /// Time since which the server is [`LeaseState::Down`].
+    /// Time at which the server became [`LeaseState::Down`].
     pub(super) down_since_ms: i64,
-    /// Reads that wait for this server, since only it has their pages.
+    /// Reads that wait for this server, since no other server has their pages.
     pub(super) stranded: Vec<super::purpose::Purpose>,
 }
 
@@ -97,7 +98,7 @@ impl Server {
         self.in_flight >= self.window.size()
     }
 
-    /// Marks the server as full, as it reported: no more pages go there.
+    /// Marks the server as full, as the server reported: no more pages are stored there.
     pub(super) fn is_full(&mut self) {
         self.slots = self.unused_from;
         self.free.clear();
@@ -109,8 +110,8 @@ impl Server {
     }
 }
 
-/// Limit of requests in progress. It grows while answers are about as fast as the fastest so far, and halves when they take several
-/// times as long, since requests then queue somewhere.
+/// Limit of requests in progress. The limit grows while answers are about as fast as the fastest so far. It
+/// halves when answers take several times as long, since requests then wait in a queue somewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     size: u32,
@@ -131,7 +132,7 @@ impl Window {
     pub(super) fn answered(&mut self, took_us: u64) {
         self.fastest_us = self.fastest_us.min(took_us.max(1));
         self.answered += 1;
-        // A request waits for those before it, so that a large window is slower by itself.
+        // A request waits for those before it, so answers take longer in a large window even without a fault.
         let expected_us = self.fastest_us * 8 + u64::from(self.size) * 20;
         self.slow += u32::from(took_us > expected_us);
         if self.answered < self.size {
@@ -157,7 +158,7 @@ impl Default for Window {
     }
 }
 
-/// All leases; a number is reused once nothing refers to it.
+/// All leases by server number; a number is reused once nothing refers to it.
 #[derive(Debug, Default)]
 pub(super) struct Servers(Vec<Option<Server>>);
 
@@ -221,8 +222,8 @@ impl Servers {
         server.map_or(LeaseState::Gone, |server| server.state)
     }
 
-    /// Returns the server with the most free slots that is on none of these hosts; servers that can be sent a request immediately go
-    /// first.
+    /// Returns the server with the most free slots that is on none of the hosts of `not_at`. Servers that can
+    /// be sent a request immediately are preferred.
     fn server_with_most_room(&self, not_at: &[Place]) -> Option<u8> {
         let host = |place: &Place| Some(&*self.get(place.at()?.0)?.host);
         let is_elsewhere = |server: &Server| {
@@ -236,7 +237,7 @@ impl Servers {
             .map(|(number, _)| number)
     }
 
-    /// Returns true if a host other than these has a free slot.
+    /// Returns true if a host other than those of `not_at` has a free slot.
     pub(super) fn has_free(&self, not_at: &[Place]) -> bool {
         self.server_with_most_room(not_at).is_some()
     }
@@ -248,7 +249,8 @@ impl Servers {
         Some(Place::new(number, slot))
     }
 
-    /// Frees a slot. No request for it may be unanswered: requests of a lost connection [abandon](Self::abandon) theirs.
+    /// Frees a slot. No request for the slot may be unanswered: requests of a lost connection
+    /// [abandon](Self::abandon) their slots.
     pub(super) fn free(&mut self, place: Place) {
         if let Some((number, slot)) = place.at()
             && let Some(server) = self.get_mut(number)
@@ -258,7 +260,7 @@ impl Servers {
         }
     }
 
-    /// Keeps a slot from use for now: bytes sent earlier may still be written there.
+    /// Excludes a slot from use for now: bytes that were sent earlier may still be written there.
     pub(super) fn abandon(&mut self, place: Place) {
         if let Some((number, slot)) = place.at()
             && let Some(server) = self.get_mut(number)
@@ -295,7 +297,7 @@ mod tests {
         let slow = servers.get_mut(1).unwrap();
         slow.in_flight = slow.window.size();
         assert_eq!(server(&mut servers), 0);
-        // With all other servers full, there is no choice.
+        // When the other server is full, a page goes to the busy one.
         servers.get_mut(0).unwrap().is_full();
         assert_eq!(server(&mut servers), 1);
     }

@@ -9,7 +9,7 @@ pub(super) struct Place(u32);
 impl Place {
     /// Absence of a place.
     pub(super) const NONE: Self = Self(u32::MAX);
-    /// Maximum number of servers; one more value means no server.
+    /// Maximum number of servers: of the 256 values of a byte, one means that there is no server.
     pub(super) const SERVERS: usize = 255;
     /// Maximum number of slots of one server: 64 GiB.
     pub(super) const SLOTS: u32 = 1 << 24;
@@ -18,7 +18,7 @@ impl Place {
         Self(u32::from(server) << 24 | slot & (Self::SLOTS - 1))
     }
 
-    /// Server and slot.
+    /// Returns server and slot; `None` for [`Self::NONE`].
     pub(super) fn at(self) -> Option<(u8, u32)> {
         let is_some = self != Self::NONE;
         is_some.then_some(((self.0 >> 24) as u8, self.0 & (Self::SLOTS - 1)))
@@ -31,8 +31,8 @@ pub(super) const COPIES: usize = 2;
 /// Entry of one page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// Version of the stored contents, from 1; 0: empty, reads as zeroes. The highest bit: the page is
-    /// also on disk.
+    /// Version of the stored contents, from 1; 0 means that the page is empty and reads as zeroes. The
+    /// highest bit is set if the page is also on disk.
     version: u64,
     pub(super) tag: TagBytes,
     pub(super) places: [Place; COPIES],
@@ -92,7 +92,7 @@ impl Table {
         self.0.len() as u32
     }
 
-    /// Entry of a page. Pages beyond the end cannot occur: requests are checked on arrival.
+    /// Returns the entry of a page. Pages beyond the end cannot occur: requests are checked on arrival.
     pub(super) fn get(&self, page: u32) -> Entry {
         self.0.get(page as usize).copied().unwrap_or(Entry::ZERO)
     }

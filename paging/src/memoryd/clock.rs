@@ -1,4 +1,4 @@
-//! Two clocks: the wall clock for people, and the boot clock, which counts sleep and cannot be set.
+//! Two clocks: the wall clock for people, and the boot clock, which includes time asleep and cannot be set.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -12,7 +12,7 @@ pub(crate) fn wall_ms() -> i64 {
     ms(ClockId::Realtime)
 }
 
-/// Converts an instant of the wall clock to the clock of [`boot_ms`].
+/// Converts a time of the wall clock to the clock of [`boot_ms`].
 pub(crate) fn on_boot_clock(time_ms: i64) -> i64 {
     boot_ms().saturating_add(time_ms.saturating_sub(wall_ms()))
 }

@@ -14,12 +14,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Default limit of connections of all leases' clients together; each client opens a few.
+/// Default limit of connections for the clients of all leases together; each client opens a few.
 const MOST_CONNECTIONS: u64 = 256;
 /// IANA's port for NBD.
 const PAGES_PORT: u16 = 10809;
 
-/// Name of the daemon in the names of its file and of its environment variables.
+/// Name of the daemon, as used in the names of its file and of its environment variables.
 pub(crate) const DAEMON: &str = "memoryd";
 
 /// The configuration file as written; unknown keys are errors.
@@ -68,7 +68,7 @@ struct ConfigFile {
     connections_limit: Option<u64>,
 }
 
-/// Configured address at which leases' pages are served.
+/// Configured address for serving the pages of leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Listen {
     /// [`PAGES_PORT`] at every address if a recruiter is on another machine; else nowhere.
@@ -89,11 +89,12 @@ impl Listen {
     }
 }
 
-/// Locking of guests' pages in memory.
+/// Setting whether guests' pages are locked in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum LockPages {
-    /// Locks if there are huge pages. Locked small pages take half as long again to give back.
+    /// Locks if there are huge pages. Without them, giving back locked pages takes 1.5 times as long as
+    /// unlocked ones.
     #[default]
     Auto,
     /// Locks if the system allows it.
@@ -108,22 +109,22 @@ pub(crate) struct Recruiters {
     pub(crate) urls: Vec<String>,
     /// Id of this host; `None` without /etc/machine-id.
     pub(crate) host_id: Option<String>,
-    /// File of the host's certificate, followed by those between it and its authority.
+    /// File of the host's certificate, followed by the intermediate certificates up to its authority.
     pub(crate) certificate: PathBuf,
-    /// File of the key; normally the certificate's file.
+    /// File of the private key; normally the same file as the certificate's.
     pub(crate) key: PathBuf,
     /// File of the trusted authority.
     pub(crate) authority: PathBuf,
 }
 
-/// Settings of serving leases' pages.
+/// Settings for serving the pages of leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PageServerSettings {
     /// Address to listen at; `None`: pages are not served.
     pub(crate) listen: Option<SocketAddr>,
     /// True if a recruiter may lease memory of this host to clients.
     pub(crate) is_offered: bool,
-    /// True if a recruiter requires this host's certificates: the host has them once it is enrolled.
+    /// True if a recruiter requires certificates of this host. The host has them once it is enrolled.
     pub(crate) has_certificates: bool,
     /// Address announced to clients as `HOST:PORT`, if it differs from `listen`.
     pub(crate) address: Option<String>,
@@ -136,7 +137,7 @@ impl PageServerSettings {
         (self.listen, self.address.as_deref(), self.most_connections)
     }
 
-    /// Warning if memory is offered whose pages no client could read or write.
+    /// Returns a warning if memory is offered whose pages no client could read or write.
     pub(crate) fn note(&self) -> Option<&'static str> {
         (self.is_offered && self.listen.is_none()).then_some(
             "no address serves pages, so recruiters place no lease here: set `listen` in memoryd.toml, like \"0.0.0.0:10809\" \
@@ -148,9 +149,9 @@ impl PageServerSettings {
 /// Configuration of the memory server.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Settings of lending.
+    /// Settings for lending.
     pub(crate) settings: Settings,
-    /// Settings of holding memory.
+    /// Settings for the memory that holds guests' pages.
     pub(crate) store: Options,
     /// Path of the agent's socket.
     pub(crate) agent_socket: PathBuf,
@@ -168,7 +169,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// Error in the arguments, the environment or the file; no runtime folder.
+    /// The arguments, the environment or the file have an error; or there is no runtime folder.
     pub(crate) fn load(args: &GlobalArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,
@@ -221,7 +222,7 @@ impl Config {
         })
     }
 
-    /// Changed keys of `next` that take effect only after a restart.
+    /// Returns the keys that differ in `next` and take effect only after a restart.
     pub(crate) fn restart_keys(&self, next: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (&self.recruiters, &next.recruiters);
         let fixed = [
@@ -274,7 +275,7 @@ fn settings(file: &ConfigFile) -> Settings {
 }
 
 fn recruiters(file: ConfigFile) -> Recruiters {
-    // Certificate that `gleaner-agent enroll` received: the host has only one.
+    // Certificate that `gleaner-agent enroll` received; a host has only one certificate.
     let enrolled = folders::state_of_another("ship");
     let host = enrolled.join("host.pem");
     let named = |given: Option<PathBuf>| given.filter(|path| path != Path::new(""));

@@ -1,7 +1,8 @@
-//! Admission of leases' clients by certificate, with the revocation lists.
+//! Admission of leases' clients by their certificates, which are checked against revocation lists.
 //!
-//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can withhold a list,
-//! but not forge one. The newest list of each authority is stored in the state folder, and verified again when it is read.
+//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can
+//! withhold a list, but not forge one. The newest list of each authority is stored in the state folder, and
+//! verified again when it is read.
 
 use crate::core::{CoreMessage, Inbox};
 use gleaner_paging::nbd::{Arrival, Gate, Guests, lease_of};
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 const FILE: &str = "revoked.crl";
-/// Maximum time for which a connection may outlast its certificate's validity.
+/// Interval between checks of admitted clients' certificates: a connection outlasts its certificate's
+/// validity by at most this time.
 const CHECK_EVERY: Duration = Duration::from_secs(3600);
 
 /// Certificates of this host, revocation lists, and admitted clients.
@@ -26,7 +28,7 @@ pub(crate) struct Entrance {
     paths: ServerPaths,
     /// Unset until the host has certificates, which may be long after its memory server has started.
     trust: OnceLock<Arc<ServerTrust>>,
-    /// Limits a warning to one line: anybody may connect, and a line for each would fill the log.
+    /// Limits a warning to one line. Anybody may connect, and a line for each connection would fill the log.
     complained: Once,
     kept: PathBuf,
     guests: Arc<Guests>,
@@ -38,7 +40,7 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// Reads the present files; certificates may appear later.
+    /// Reads the certificates and lists that exist now; certificates may also appear later.
     pub(crate) fn open(
         certificates: &ClientPaths,
         state: &Path,
@@ -65,7 +67,7 @@ impl Entrance {
         entrance
     }
 
-    /// Certificates and lists, loaded by the first call that finds them usable.
+    /// Returns certificates and lists. They are loaded by the first call that finds them usable.
     fn trust(&self) -> Result<&Arc<ServerTrust>, TrustError> {
         if let Some(trust) = self.trust.get() {
             return Ok(trust);
@@ -92,8 +94,8 @@ impl Entrance {
         eprintln!("gleaner-memoryd: the revocation list {path} {why}; recruiters send it again");
     }
 
-    /// Accepts lists from a recruiter. Newer lists take effect immediately: connections of revoked clients are closed, and
-    /// their leases end.
+    /// Accepts lists from a recruiter. Newer lists take effect immediately: connections of revoked clients
+    /// are closed, and their leases end.
     ///
     /// # Errors
     /// Reason why the lists change nothing.
@@ -113,7 +115,7 @@ impl Entrance {
         Ok(())
     }
 
-    /// Once an hour, checks whether admitted clients' certificates are still valid.
+    /// Checks once an hour whether the certificates of admitted clients are still valid.
     pub(crate) fn check_in_time(&self) {
         let checked = *self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(trust) = self.trust.get()
@@ -153,7 +155,7 @@ impl Entrance {
         trust.map_or_else(Vec::new, |trust| trust.revocations())
     }
 
-    /// Changes whenever newer lists are accepted.
+    /// Returns a receiver that is notified whenever newer lists are accepted.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -166,7 +168,7 @@ impl Gate for Entrance {
                 .call_once(|| eprintln!("gleaner-memoryd: no TLS for leases' clients yet: {e}"));
             "this host is not enrolled (gleaner-agent enroll): it has no certificate".to_owned()
         })?;
-        // On an error the former certificates stay in use.
+        // After an error the former certificates stay in use.
         if matches!(trust.reload_if_changed(), Ok(true)) {
             self.check_again(trust);
         }
@@ -183,8 +185,8 @@ impl Gate for Entrance {
             })
         };
         let guest = self.guests.enter(arrival, is_there);
-        // Checked again after the client is listed: a revocation list may have arrived since the handshake, and later lists
-        // find the client.
+        // The client is checked again after it was added to the list of guests. A revocation list may have
+        // arrived since the handshake; lists that arrive later find the client among the guests.
         let rechecked = trust.recheck(&certificates, SystemTime::now());
         rechecked.map_err(|e| e.to_string())?;
         Ok(Box::new(guest))

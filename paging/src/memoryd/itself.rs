@@ -1,5 +1,5 @@
-//! Settings of the daemon's own process: first choice of the OOM killer, never swapped, never dumped, real-time
-//! priority.
+//! Settings of the daemon's own process: the OOM killer ends it first, it is never swapped or dumped, and it
+//! has real-time priority.
 
 use gleaner_paging::store::Store;
 use std::ops::Range;
@@ -39,15 +39,15 @@ pub(crate) fn apply_process_settings(store: &Store) -> Vec<String> {
             "not locked in memory: {e}; give it CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
         ));
     }
-    // The call before locked all existing mappings.
+    // The call above has locked all mappings, also those of guests' pages.
     if !store.is_locked() {
         store.unlock_pages();
     }
     notes
 }
 
-/// Gives the calling thread, and those that it starts, real-time priority, so that memory is given back soon on a
-/// busy host too. They seldom run, for milliseconds each.
+/// Gives real-time priority to the calling thread and to threads that it starts, so that memory is given back
+/// quickly even on a busy host. These threads run seldom, for milliseconds each time.
 pub(crate) fn raise_priority() -> std::io::Result<()> {
     call::real_time()
 }
@@ -80,8 +80,8 @@ mod call {
     }
 }
 
-/// Memory of this process by the kernel's count. This takes milliseconds per GiB of small pages: the core's thread
-/// must not call it.
+/// Returns the memory of this process, counted by the kernel. This takes milliseconds per GiB of small pages,
+/// so the core's thread must not call it.
 ///
 /// # Errors
 /// /proc cannot be read.
@@ -90,7 +90,7 @@ pub(crate) fn memory(guests: &Range<usize>) -> std::io::Result<Memory> {
     Ok(parse(&smaps, guests))
 }
 
-/// Sums smaps within the guests' range and outside.
+/// Sums the sizes in smaps, separately for mappings within and outside the range of guests' pages.
 fn parse(smaps: &str, guests: &Range<usize>) -> Memory {
     let (mut memory, mut is_guests) = (Memory::default(), false);
     for line in smaps.lines() {
@@ -112,8 +112,8 @@ fn parse(smaps: &str, guests: &Range<usize>) -> Memory {
     memory
 }
 
-/// Memory of the whole process that no file backs, from the kernel's running count: cheap, and precise enough as a
-/// bound of guests' pages.
+/// Returns the memory of the process that no file backs, from the kernel's running count. This is cheap, and
+/// precise enough as an upper bound of guests' pages.
 pub(crate) fn anonymous_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut words = statm.split_whitespace().skip(1);

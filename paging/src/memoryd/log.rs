@@ -7,17 +7,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "lending.jsonl";
-/// Name of the former file after it became too large.
+/// Name to which a log file is renamed once it is too large.
 const BEFORE: &str = "lending.jsonl.1";
-/// Size limit of one file; there are two.
+/// Size limit of one log file; there are at most two.
 const MOST_BYTES: u64 = 1 << 20;
 /// Number of lines shown to the owner.
 const REMEMBERED: usize = 200;
 /// Maximum number of clients in a line; a recruiter may invent any number.
 pub(crate) const MOST_CLIENTS: usize = 32;
-/// Steps of one cause share a line if at most this time lies between them ...
+/// Maximum time between two steps of one cause that share a line.
 const SAME_LINE_MS: i64 = 5000;
-/// ... and the first is at most this old.
+/// Maximum time between the first and the last step that share a line.
 const LONGEST_LINE_MS: i64 = 600_000;
 
 /// The log file, with its latest lines in memory.
@@ -29,11 +29,11 @@ pub(crate) struct Log {
     /// Open file; `None` before the first write.
     file: Option<File>,
     remembered: VecDeque<ReclaimRecord>,
-    /// Unwritten lines of reclaims in steps: at most one per cause, in the order of their beginnings.
+    /// Unwritten lines of reclaims that happen in steps: at most one line per cause, ordered by beginning.
     under_way: Vec<OpenLine>,
 }
 
-/// A line to which steps are added, with its beginning.
+/// A line that is not written yet, since further steps may be added.
 #[derive(Debug)]
 struct OpenLine {
     line: ReclaimRecord,
@@ -61,7 +61,7 @@ impl OpenLine {
 }
 
 impl Log {
-    /// The log in `folder`. Unreadable lines are skipped.
+    /// Opens the log in `folder`. Unreadable lines are skipped.
     pub(crate) fn open(folder: &Path) -> Self {
         let mut log = Self {
             path: folder.join(FILE),
@@ -87,7 +87,7 @@ impl Log {
         log
     }
 
-    /// Lines of the log, the oldest first.
+    /// Returns the lines of the log, the oldest first.
     pub(crate) fn lines(&self) -> Vec<ReclaimRecord> {
         let under_way = self.under_way.iter().map(|under_way| &under_way.line);
         self.remembered.iter().chain(under_way).cloned().collect()
@@ -102,10 +102,10 @@ impl Log {
         self.write(reclaim).and(earlier)
     }
 
-    /// Adds one step of a gradual reclaim, or one of several leases that end.
+    /// Adds a step: part of a gradual reclaim, or one of several leases that end one after the other.
     ///
     /// # Errors
-    /// Errors of [`Self::add`], for earlier lines.
+    /// Errors of [`Self::add`], when writing earlier lines.
     pub(crate) fn add_step(&mut self, step: ReclaimRecord) -> io::Result<()> {
         let now_ms = step.time_ms;
         let earlier = self.settle(|under_way| under_way.has_ended(now_ms));
@@ -120,7 +120,7 @@ impl Log {
         earlier
     }
 
-    /// Writes lines of steps that have ended by `now_ms`.
+    /// Writes the lines to which no step can be added after `now_ms`.
     ///
     /// # Errors
     /// Errors of [`Self::add`].
@@ -183,7 +183,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let _ = self.settle(|_| true); // nobody is left who could be told of an error
+        let _ = self.settle(|_| true); // an error can no longer be reported
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
         let expected = expected.map(|(cause, count)| (cause.to_owned(), count));
         assert_eq!(lines.iter().map(short).collect::<Vec<_>>(), expected);
         assert_eq!(lines[1].clients.len(), MOST_CLIENTS);
-        // A line is written after some time even if steps never pause.
+        // Even if steps never pause, a line is written after some time.
         for minute in 0..30 {
             for second in (0..60).step_by(4) {
                 let time_ms = 10_000 + (minute * 60 + second) * 1000;

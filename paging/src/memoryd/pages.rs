@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// Starts the page server; returns the address for clients, or `None` if no address is configured.
 ///
-/// Clients of this host's leases connect by TLS. Without TLS the address is a loopback one, for recruiters on this machine.
+/// Clients of this host's leases connect by TLS. Without TLS, the address must be a loopback address, for
+/// recruiters on this machine.
 ///
 /// # Errors
 /// The address cannot be opened.

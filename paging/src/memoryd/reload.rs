@@ -1,6 +1,6 @@
 //! Reloads the configuration without a restart, which would give back all memory.
 //!
-//! Reloading has a thread of its own, since a file may be slow to read and the core never waits.
+//! Reloading has a thread of its own: a file may be slow to read, and the core never waits.
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
@@ -18,11 +18,11 @@ pub(crate) struct Reloader {
     pub(crate) args: GlobalArgs,
     /// Configuration with which the daemon was started.
     pub(crate) config: Config,
-    /// True in a measurement, whose settings override the file's.
+    /// True for a measurement, whose settings override those of the file.
     pub(crate) is_measured: bool,
     pub(crate) inbox: Inbox,
     pub(crate) manager: Arc<ServiceManager>,
-    /// Stream that ends the daemon when written to.
+    /// Stream that ends the daemon when a byte is written to it.
     pub(crate) end: UnixStream,
 }
 
@@ -31,7 +31,7 @@ impl Reloader {
     pub(crate) fn follow(mut self, mut hangups: UnixStream) {
         while hangups.read(&mut [0; 64]).is_ok_and(|read| read > 0) {
             if terminal::has_hung_up() {
-                let _ = self.end.write_all(&[0]); // nobody may be left to read: the daemon is ending
+                let _ = self.end.write_all(&[0]); // the daemon may be ending already
                 return;
             }
             self.manager.reloading();

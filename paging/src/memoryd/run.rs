@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Options of a measurement, if any.
+/// Options of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeasureOptions {
     pub(crate) bytes: u64,
@@ -32,7 +32,7 @@ pub(crate) struct MeasureOptions {
 /// The daemon cannot start.
 pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow::Result<()> {
     let mut config = Config::load(&args)?.values;
-    // Before other threads start, so that their memory is locked too and errors end the start.
+    // This precedes the start of other threads, so that their memory is locked, too. Errors end the start.
     let (end, on_signal) = UnixStream::pair().context("make a pipe")?;
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     let (hangups, on_hangup) = UnixStream::pair().context("make a pipe")?;
     signal_hook::low_level::pipe::register(SIGHUP, on_hangup)?;
     let manager = Arc::new(ServiceManager::of_this_process());
-    // 53 bits, which every JSON reader represents exactly.
+    // The number has 53 bits, which every JSON reader represents exactly.
     let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
     for note in itself::apply_process_settings(&store) {
@@ -95,8 +95,8 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
         .name("look".to_owned())
         .spawn(move || {
             while let Ok(first) = looks.recv() {
-                // For commands that arrive together, one measurement and one write of the newest wishes
-                // suffice.
+                // If several commands have arrived, one measurement is enough for all, and only the newest
+                // wishes are written.
                 let all: Vec<SlowCommand> = iter::once(first).chain(looks.try_iter()).collect();
                 if let Some(wishes) = all.iter().rev().find_map(|look| look.wishes.as_ref())
                     && let Err(e) = kept.write(wishes)
@@ -118,14 +118,15 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     }
     links_as.pages = pages::start(&config.serving, entrance.clone(), store, load)?;
     let links = link::start(&links_as, links, &entrance)?;
-    // Last, so that only the core's thread and those that help it give memory back have this priority.
+    // This comes last, so that only the core's thread, and threads that help it to give memory back, have
+    // this priority.
     if let Err(e) = itself::raise_priority() {
         eprintln!(
             "gleaner-memoryd: no real-time priority ({e}): on a busy host memory is returned later; give it CAP_SYS_NICE"
         );
     }
     core.run()?;
-    // The links close their connections; all memory is given back by now.
+    // The links close their connections. All memory is given back by now.
     let _ = links.join();
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! A lease of fixed size, as the default export of an NBD server, without agent, owner or recruiter: for measurements
-//! and for trying clients. It uses the same pages, and the same check that the lease still exists, as every lease.
+//! A lease of fixed size, as the default export of an NBD server, without agent, owner or recruiter: for
+//! measurements and for trying clients. The pages are handled as for every lease, and each access checks that
+//! the lease still exists.
 
 use crate::itself;
 use anyhow::{Context, bail};

@@ -1,5 +1,5 @@
-//! A lease without a recruiter, for measurements: the same rules and pages, leased whenever the agent
-//! sends a sample.
+//! A lease without a recruiter, for measurements. The rules and the pages are those of other leases. The
+//! lease is requested whenever the agent sends a sample.
 
 use gleaner_paging::store::Pages;
 use gleaner_policy::lending::Settings;
@@ -14,7 +14,7 @@ const TERM_MS: i64 = 365 * 86_400_000;
 #[derive(Debug)]
 pub(crate) struct StandaloneLease {
     bytes: u64,
-    /// Thread that writes all pages; `None`: they are not written.
+    /// Sender to the thread that writes all pages; `None`: the pages are not written.
     filler: Option<Sender<Pages>>,
 }
 
@@ -34,7 +34,7 @@ impl StandaloneLease {
         self.bytes
     }
 
-    /// Adapts the settings: only physical memory and the owner limit the lease.
+    /// Changes the settings so that only physical memory and the owner limit the lease.
     pub(crate) fn adapt(settings: &mut Settings) {
         settings.limits.mode = Mode::Paper;
         settings.limits.headroom_share = 0.0;
@@ -55,7 +55,7 @@ fn filler(bytes: u64) -> std::io::Result<Sender<Pages>> {
     let fill = move || {
         let contents = vec![0x5a_u8; SLAB_BYTES as usize];
         while let Ok(pages) = granted.recv() {
-            // A lease consists of whole slabs.
+            // A lease consists of whole slabs, and each is written in one call.
             let gone = |slab: u64| pages.write(slab * SLAB_BYTES, &contents).is_err();
             let _ = (0..bytes.div_ceil(SLAB_BYTES)).any(gone);
         }

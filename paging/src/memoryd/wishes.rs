@@ -15,10 +15,10 @@ pub(crate) struct OwnerWishes {
     pub(crate) cap: Option<Cap>,
 }
 
-/// Pause of lending.
+/// Pause of lending that a user requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
-    /// End of the pause, in milliseconds since 1970-01-01 UTC; `None`: until resumed.
+    /// End of the pause, in milliseconds since 1970-01-01 UTC; `None`: the pause lasts until a user ends it.
     pub(crate) until_time_ms: Option<i64>,
     /// User who set the pause, and may end it.
     pub(crate) by_uid: u32,
@@ -45,10 +45,10 @@ impl WishesFile {
         }
     }
 
-    /// Reads the stored wishes. An unreadable file may have contained a pause, and counts as one.
+    /// Reads the stored wishes. An unreadable file may have contained a pause, so the result is a pause.
     ///
     /// # Errors
-    /// Fault of the file as a message, with the wishes to use.
+    /// Message about the fault of the file, with the wishes to use instead.
     pub(crate) fn read(&self) -> Result<OwnerWishes, (OwnerWishes, String)> {
         let path = self.folder.join(FILE);
         let wrong = |why: String| {

@@ -19,7 +19,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(30);
 /// A connection without TLS.
 #[derive(Debug)]
 pub(super) enum PlainStream {
-    /// Shared with the [`Line`] by which another thread may close the connection.
+    /// The stream is shared with the [`Line`] by which another thread may close the connection.
     Tcp(Arc<TcpStream>),
     Unix(UnixStream),
 }
@@ -41,8 +41,8 @@ impl PlainStream {
         Ok(Self::Tcp(Arc::new(stream)))
     }
 
-    /// Registers an unauthenticated connection; `None` at a Unix socket, whose clients are programs of this
-    /// machine.
+    /// Registers the connection of a client that is not authenticated yet. Returns `None` at a Unix socket,
+    /// whose clients are programs of this machine.
     pub(super) fn stranger(&self, strangers: &Arc<Strangers>) -> io::Result<Option<Place>> {
         match self {
             Self::Tcp(stream) => strangers.enter(stream).map(Some),
@@ -50,7 +50,7 @@ impl PlainStream {
         }
     }
 
-    /// Handle by which any thread can close the connection.
+    /// Returns a handle by which any thread can close the connection.
     pub(super) fn line(&self) -> io::Result<Line> {
         Ok(match self {
             Self::Tcp(stream) => Line::Tcp(Arc::clone(stream)),
@@ -98,7 +98,7 @@ impl Line {
 }
 
 impl Channel {
-    /// The client's certificates and a handle of the connection; `None` without TLS.
+    /// Returns the client's certificates and a handle of the connection; `None` without TLS.
     pub(super) fn shown(&self) -> io::Result<Option<(Vec<CertificateDer<'static>>, Line)>> {
         let Self::Tls(tls) = self else {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Channel {
         Ok(Some((chain, tls.sock.line()?)))
     }
 
-    /// Timeout of one read or write; `None`: no timeout.
+    /// Sets the timeout of one read or write; `None`: no timeout.
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Plain(plain) => plain.set_patience(patience),
@@ -145,11 +145,11 @@ impl Channel {
 
 /// A stream of bytes in both directions.
 pub(super) trait Stream: Read + Write {
-    /// The socket if bytes are sent unchanged and unbuffered, else `None`.
+    /// Returns the socket if bytes are sent unchanged and unbuffered, else `None`.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Underlying Unix socket, if it is one. Over TCP, one read of all available bytes is faster than saving
-    /// a copy.
+    /// Returns the underlying Unix socket, if it is one. (Over TCP, it is faster to read all available bytes
+    /// at once than to save a copy.)
     fn unix_socket(&self) -> Option<BorrowedFd<'_>>;
 }
 
@@ -191,7 +191,7 @@ impl Stream for Channel {
     }
 }
 
-/// Stream whose reads and writes all end by `until`, however slow the other side is.
+/// Stream whose reads and writes must all end by `until`, however slow the other side is.
 pub(super) struct TimedStream<'a> {
     pub(super) plain: &'a mut PlainStream,
     pub(super) until: Instant,
@@ -203,7 +203,7 @@ impl TimedStream<'_> {
     }
 }
 
-/// Time until `until`.
+/// Returns the time that remains until `until`.
 ///
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] once it has passed.
@@ -308,7 +308,8 @@ mod tests {
             revocation_list: None,
         });
         let (mut theirs, ours) = UnixStream::pair().unwrap();
-        // The head of a record of 4 KiB, and then a byte at a time: never silent for the whole timeout.
+        // The client sends the head of a record of 4 KiB and then single bytes, so it is never silent for the
+        // whole timeout.
         let slow = thread::spawn(move || {
             let mut sent = theirs.write_all(&[0x16, 3, 1, 0x10, 0]);
             while sent.is_ok() {

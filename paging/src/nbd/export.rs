@@ -11,12 +11,13 @@ pub trait Export: Send + Sync {
     /// Description for people.
     fn description(&self) -> String;
 
-    /// Name that distinguishes the export's contents from those at another time; `None`: the requested name.
+    /// Name that distinguishes the export's contents from its contents at another time; `None`: the requested
+    /// name is used.
     fn name(&self) -> Option<String> {
         None
     }
 
-    /// Flags ([`transmission`]): everything that this server supports; an export may support less.
+    /// Flags ([`transmission`]): by default all that this server supports; an export may support fewer.
     fn transmission_flags(&self) -> u16 {
         transmission::HAS_FLAGS
             | transmission::SEND_FLUSH
@@ -37,7 +38,8 @@ pub trait Contents: Export {
     /// [`Fault`], to be sent to the client.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault>;
 
-    /// Passes the bytes to `look` without copying them; `look` must not wait. Returns false without a call if that is impossible.
+    /// Passes the bytes to `look` without copying them; `look` must not wait. Returns false, without calling
+    /// `look`, if that is impossible.
     ///
     /// # Errors
     /// [`Fault`], as in [`Self::read`].
@@ -51,8 +53,9 @@ pub trait Contents: Export {
     /// [`Fault`].
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault>;
 
-    /// Lets `fill`, which must not block, write bytes from `offset` on. It returns their number, of which only whole pages count:
-    /// write the remainder again. It is not called if the range cannot be written.
+    /// Lets `fill`, which must not block, write bytes from `offset` on. `fill` returns the number of bytes
+    /// written. Only whole pages count, so the caller must write the remainder again. `fill` is not called if
+    /// the range cannot be written.
     ///
     /// # Errors
     /// [`Fault`], as in [`Self::write`].
@@ -71,7 +74,7 @@ pub trait Contents: Export {
     /// [`Fault`].
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), Fault>;
 
-    /// Returns once everything written before is as durable as this export makes it.
+    /// Returns once everything written before is as durable as it can be in this export.
     ///
     /// # Errors
     /// [`Fault`].
@@ -92,7 +95,7 @@ pub trait Exports: Send + Sync {
     /// Contents of one export.
     type Contents: Export;
 
-    /// Opens the export of that name; the empty name is the default export.
+    /// Opens the export called `name`; the empty name is the default export.
     ///
     /// # Errors
     /// [`ExportRefusal`], to be sent to the client.

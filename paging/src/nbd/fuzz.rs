@@ -15,15 +15,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 const LEASE_BYTES: u64 = 2 << 20;
-/// Long enough for any busy machine: the stranger's end is closed, so that nothing ever waits that
-/// long.
+/// Timeout that is long enough for any busy machine. The stranger's end is closed, so that nothing ever waits
+/// that long.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Fits into a socket's buffer without a reader; as each read may be answered with 2 MiB, more would
-/// only be slow.
+/// Maximum number of bytes to send: they fit into a socket's buffer without a reader. More bytes would only
+/// be slow, as each read request in them may be answered with 2 MiB.
 const MOST_BYTES: usize = 8 << 10;
 
-/// Returns a socket on which a stranger has sent `bytes` and closed its half; the thread reads all
-/// answers.
+/// Returns a socket on which a stranger has sent `bytes` and closed its half. The thread reads all answers.
 fn stranger(bytes: &[u8]) -> io::Result<(UnixStream, JoinHandle<()>)> {
     let (mut theirs, ours) = UnixStream::pair()?;
     theirs.write_all(&bytes[..bytes.len().min(MOST_BYTES)])?;

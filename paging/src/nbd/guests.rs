@@ -7,14 +7,14 @@ use rustls::pki_types::CertificateDer;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of certificates remembered per export, the newest: a client that renews its certificate
-/// keeps its name.
+/// Maximum number of certificates remembered per export; the newest are kept. A client that renews its
+/// certificate keeps its name, so an export may be opened with several certificates.
 const MOST_SHOWN: usize = 16;
 
 /// Admission of clients: TLS settings, and a list of admitted clients.
 pub trait Gate: Send + Sync {
-    /// TLS settings for the next client. The server asks for each client, since certificates are renewed and
-    /// revoked.
+    /// Returns the TLS settings for the next client. The server asks for each client, since certificates are
+    /// renewed and revoked.
     ///
     /// # Errors
     /// Reason why there are no settings, which is sent to the client.
@@ -30,7 +30,7 @@ pub trait Gate: Send + Sync {
 /// Connection of a client that has shown a certificate and opened an export.
 #[derive(Debug)]
 pub struct Arrival {
-    /// The client's certificate, followed by those between it and the authority.
+    /// The client's certificate, followed by the intermediate certificates up to the authority.
     pub certificates: Vec<CertificateDer<'static>>,
     /// The export's own name.
     pub export: String,
@@ -50,7 +50,7 @@ struct GuestTable {
     shown: BTreeMap<String, VecDeque<Chain>>,
 }
 
-/// An admitted client, removed from the list when dropped.
+/// An admitted client; removed from the list when this value is dropped.
 #[derive(Debug)]
 pub struct Guest {
     guests: Arc<Guests>,
@@ -71,7 +71,7 @@ impl Guests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists a client as admitted. Drops records of exports for which `is_there` returns false.
+    /// Adds a client to the list. Drops records of exports for which `is_there` returns false.
     pub fn enter(self: &Arc<Self>, arrival: Arrival, is_there: impl Fn(&str) -> bool) -> Guest {
         let Arrival {
             certificates,
@@ -119,7 +119,8 @@ impl Guests {
                 .collect();
             (open, shown)
         };
-        // Without the lock: clients that arrive meanwhile are admitted by the newer settings.
+        // The certificates are checked without the lock: clients that arrive in the meantime are admitted by
+        // the newer settings.
         let mut bad = BTreeSet::new();
         for (number, chain) in &open {
             if check(chain).is_err() {
@@ -224,14 +225,14 @@ mod tests {
             }
         );
         assert!(first.is_closed() && second.is_closed() && other.is_open());
-        // The export stays recorded after its last client has left.
+        // The certificates of an export stay recorded after its last client has left.
         drop(gone);
         let rechecked = guests.recheck(refuse(CertificateError::Revoked, 3));
         assert_eq!(
             (rechecked.closed_count, &rechecked.exports[..]),
             (0, &["c".to_owned()][..])
         );
-        // After an expiry the client reconnects with its next certificate, and its lease stays.
+        // After its certificate has expired, a client reconnects with the next one. So its lease stays.
         let rechecked = guests.recheck(refuse(CertificateError::Expired, 2));
         assert_eq!(
             rechecked,

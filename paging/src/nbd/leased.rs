@@ -1,4 +1,4 @@
-//! Leases as exports, whose names consist of lease and generation.
+//! Leases as exports. The name of an export consists of lease and generation.
 
 use super::export::{Caller, Contents, Export, ExportRefusal, Exports};
 use super::share::{Place, Shares};
@@ -55,12 +55,12 @@ impl Exports for Leases {
             }
         };
         let is_for = |pages: &Pages| match caller {
-            // A local program only needs to know the lease's name, which is unguessable.
+            // A local program only needs to know the lease's name, which nobody can guess.
             Caller::Local => true,
             Caller::Certified(Peer::Client(client)) => client == pages.client(),
             Caller::Certified(_) => false,
         };
-        // Another client's lease gives the same answer as a missing lease.
+        // The answer for another client's lease is the same as for a missing lease.
         let found = self.store.pages(lease_id, generation).ok().filter(is_for);
         let pages = found.ok_or_else(|| {
             unknown(

@@ -23,7 +23,7 @@ const STACK_BYTES: usize = 256 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum number of broken connections logged per minute; strangers must not fill the log.
 const MOST_LINES: u32 = 10;
-/// Pause after accept(2) fails, for example because descriptors are short.
+/// Pause after accept(2) fails, for example because no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Address of a server.
@@ -98,7 +98,8 @@ impl Listener {
         Ok(Self(socket))
     }
 
-    /// Address in use, with the port that the kernel chose if none was given.
+    /// Returns the address at which the server listens, with the port that the kernel chose if none was
+    /// given; `None` for a Unix socket.
     ///
     /// # Errors
     /// The kernel's error.
@@ -131,8 +132,8 @@ impl Listener {
         }
     }
 
-    /// Serves until the process ends. Once `most_connections` clients are served, a further one is
-    /// disconnected after it names its export.
+    /// Serves until the process ends. While `most_connections` clients are served, a further client is
+    /// disconnected after it has named its export.
     ///
     /// # Errors
     /// No thread can be started.
@@ -216,7 +217,7 @@ enum BrokenConnection {
 }
 
 impl BrokenConnection {
-    /// Returns false if the client just closed the connection (a probe of the port, or a killed client).
+    /// Returns false if the client has only closed the connection (a probe of the port, or a killed client).
     fn is_news(&self) -> bool {
         let (Self::Negotiating(NegotiationError::Io(e))
         | Self::Transmitting(TransmissionError::Io(e))) = self
@@ -258,7 +259,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
         };
         channel.set_patience(None).map_err(TransmissionError::Io)?;
         match channel {
-            // The type is known here, so that the compiler can inline the socket's calls.
+            // The stream's type is known here, so that the compiler can inline the socket's calls.
             Channel::Plain(plain) => transmit(plain, &contents, &self.load)?,
             tls @ Channel::Tls(_) => transmit(tls, &contents, &self.load)?,
         }
@@ -267,7 +268,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
 }
 
 impl<E: Exports<Contents: Contents>> Visitor<E> {
-    /// Has the gate admit a client that has a certificate.
+    /// Has the gate admit a client that has shown a certificate.
     fn admit(
         &self,
         channel: &Channel,
@@ -291,7 +292,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
 struct CountedConnection<'a>(&'a Load);
 
 impl<'a> CountedConnection<'a> {
-    /// `None` if the limit of connections is reached.
+    /// Counts a connection; returns `None` if the limit of connections is reached.
     fn of(load: &'a Load, most: u64) -> Option<Self> {
         load.connect(most).then_some(Self(load))
     }
@@ -303,7 +304,7 @@ impl Drop for CountedConnection<'_> {
     }
 }
 
-/// Rate-limited log of broken connections.
+/// Log of broken connections with a limited number of lines per minute.
 #[derive(Debug, Default)]
 struct Journal(Mutex<Option<(Instant, u32)>>);
 

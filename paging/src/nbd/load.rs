@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the histogram's classes, in microseconds; a last class has no bound.
+/// Upper bounds of the histogram's classes, in microseconds. One more class, the last, has no bound.
 pub const BOUNDS_US: [u64; 15] = [
     2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000, 1_000_000, 10_000_000,
 ];
@@ -27,15 +27,15 @@ pub struct LoadCounts {
     pub failed: u64,
     /// Number of open connections.
     pub connections: u64,
-    /// Numbers of requests by the time from arrival to answer: one per class of [`BOUNDS_US`], and the last
-    /// class.
+    /// Number of requests in each class of time from arrival to answer: the classes of [`BOUNDS_US`], and the
+    /// last class.
     pub classes: [u64; BOUNDS_US.len() + 1],
     /// Sum of the times from arrival to answer.
     pub total_us: u64,
 }
 
 impl Load {
-    /// Counts `requests` that arrived together and took `took`.
+    /// Counts `requests` requests that arrived together and were answered in `took`.
     pub(super) fn answered(&self, requests: u64, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let class = BOUNDS_US.partition_point(|bound| *bound < us);
@@ -49,7 +49,7 @@ impl Load {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one more connection; returns false if `most` are open.
+    /// Counts one more connection; returns false if `most` connections are open.
     pub(super) fn connect(&self, most: u64) -> bool {
         let one_more = |now| (now < most).then_some(now + 1);
         self.connections

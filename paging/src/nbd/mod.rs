@@ -1,7 +1,7 @@
 //! The NBD protocol, which transfers pages between hosts and serves block devices.
 //!
-//! Supported: fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS` and simple replies, as in doc/proto.md of
-//! the NetworkBlockDevice project. This module does not depend on the origin of the bytes: a server gets
+//! Supported are fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS` and simple replies, as in doc/proto.md of
+//! the NetworkBlockDevice project. This module does not depend on the origin of the bytes: a server is given
 //! [`Exports`], each with its [`Contents`].
 
 mod channel;

@@ -1,8 +1,8 @@
-//! The server's side of the handshake: fixed newstyle, options until the client starts transmission or
-//! closes.
+//! The server's side of the handshake (fixed newstyle): options are answered until the client starts
+//! transmission or closes the connection.
 //!
-//! Each read takes only the bytes needed, so that bytes sent before TLS are never mistaken for bytes sent
-//! within it.
+//! Each read takes only the bytes that it needs. So bytes sent before TLS are never mistaken for bytes sent
+//! within TLS.
 
 use super::channel::{Channel, PlainStream, remaining_time};
 use super::error::NegotiationError;
@@ -20,16 +20,16 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of options in one handshake; no client needs more.
 const MOST_OPTIONS: usize = 64;
-/// Maximum length of an option's data; longer data are read and refused ...
+/// Maximum length of an option's data. Options with longer data are refused.
 const MOST_OPTION_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
-/// ... and data longer than this are not even read.
+/// Maximum length of refused data. Above it, the connection is closed and the data are not read.
 const MOST_DRAINED_BYTES: u32 = 1 << 20;
 /// Preferred size of a request, in bytes.
 const BEST_BYTES: u32 = 4096;
 
 /// Result of the handshake.
 pub(super) enum Outcome<X> {
-    /// Transmission begins over this channel, which may be a new one.
+    /// Transmission begins over this channel, which is a new one if TLS was started.
     Transmit(Channel, X),
     /// The client has disconnected.
     Ended,
@@ -171,7 +171,7 @@ impl ServerNegotiation {
             match self.channel.read(&mut into[filled..]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => filled += count,
-                // The loop checks the remaining time.
+                // The loop checks whether time remains.
                 Err(e) if matches!(e.kind(), Interrupted | WouldBlock) => {}
                 Err(e) => return Err(e),
             }
@@ -186,7 +186,7 @@ impl ServerNegotiation {
         self.channel.flush()
     }
 
-    /// Reads an option's data; `None` if they were too long, which was answered.
+    /// Reads an option's data. Returns `None` if they were too long: then the option is refused already.
     fn data(&mut self, asked: u32, bytes: u32) -> Result<Option<Vec<u8>>, NegotiationError> {
         if bytes <= MOST_OPTION_BYTES {
             let mut data = vec![0; bytes as usize];
@@ -217,7 +217,7 @@ impl ServerNegotiation {
         self.send(&bytes)
     }
 
-    /// Refuses an option, with a text for people.
+    /// Refuses an option; the text is for people.
     fn refuse(&mut self, asked: u32, kind: u32, text: &str) -> io::Result<()> {
         let most = text.floor_char_boundary(MOST_TEXT_BYTES);
         self.answer(asked, kind, &text.as_bytes()[..most])
@@ -313,14 +313,15 @@ impl ServerNegotiation {
                 _ => {} // unknown properties are left out
             }
         }
-        // Released before the answer: the client may request the same place immediately.
+        // After `INFO`, the export is released before the answer, together with the client's place among the
+        // connections: the client may need the place immediately.
         let contents = (asked == option::GO).then_some(contents);
         self.answer(asked, reply::ACK, &[])?;
         Ok(contents)
     }
 }
 
-/// Size and flags, as sent for `EXPORT_NAME` and `INFO`.
+/// Returns size and flags, as sent for `EXPORT_NAME` and `INFO`.
 fn facts<X: Export>(contents: &X) -> Vec<u8> {
     let mut bytes = contents.bytes().to_be_bytes().to_vec();
     bytes.extend(contents.transmission_flags().to_be_bytes());

@@ -32,7 +32,8 @@ impl Shares {
         self.most
     }
 
-    /// Takes one connection for this client until dropped; `None` if the client has used up its share.
+    /// Takes one connection for this client until the result is dropped; `None` if the client has used up its
+    /// share.
     pub(super) fn take(self: &Arc<Self>, client: &str) -> Option<Place> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(client.to_owned()).or_default();
@@ -47,7 +48,7 @@ impl Shares {
     }
 }
 
-/// A connection of a client, counted until dropped.
+/// A connection of a client, counted until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     shares: Arc<Shares>,

@@ -1,8 +1,9 @@
-//! Connections of unauthenticated clients.
+//! Connections of clients that are not authenticated yet.
 //!
-//! Anybody may connect and send nothing. Such connections have a limit of their own, and a small one per
-//! address; the newest of an address replaces its oldest. A client that negotiates promptly, within
-//! milliseconds, gets in among any number of silent ones.
+//! Anybody may connect and send nothing. So such connections have their own limit, and a smaller one per
+//! address. At a limit, a new connection replaces the oldest one of its own address, or of the address with
+//! most connections. A client that negotiates promptly, within milliseconds, succeeds among any number of
+//! silent ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -81,7 +82,7 @@ impl WaitingConnections {
             .get(&address)
             .and_then(|all| all.front())
             .map(|(number, stream)| {
-                let _ = stream.shutdown(Shutdown::Both); // its thread notices the end
+                let _ = stream.shutdown(Shutdown::Both); // the connection's thread notices the end
                 *number
             });
         if let Some(number) = oldest {
@@ -167,7 +168,7 @@ mod tests {
             .map(|_| {
                 let mut client = TcpStream::connect(at).unwrap();
                 client.read_exact(&mut [0; 18]).unwrap();
-                // Sends flags, then EXPORT_NAME of the default export; the answer has size and flags.
+                // Sends flags, then EXPORT_NAME of the default export. The answer consists of size and flags.
                 client.write_all(&3_u32.to_be_bytes()).unwrap();
                 client.write_all(b"IHAVEOPT").unwrap();
                 client.write_all(&1_u32.to_be_bytes()).unwrap();
@@ -178,7 +179,7 @@ mod tests {
                 client
             })
             .collect();
-        // The server counts a client just after answering it.
+        // The server counts a client only just after it has answered.
         let begun = Instant::now();
         while load.counted().connections < most_connections {
             assert!(begun.elapsed() < Duration::from_secs(60));

@@ -32,7 +32,7 @@ fn leases() -> Leases {
     }
 }
 
-/// The client's end; the server's end closes with it.
+/// The client's end. The server's end closes when this closes.
 struct Client {
     stream: UnixStream,
     server: JoinHandle<Result<(), String>>,
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// Starts a connection that has reached transmission.
+    /// Starts a connection, and completes the handshake.
     fn going(leases: Leases) -> Self {
         let mut client = Self::of(leases);
         client.greet();
@@ -94,7 +94,7 @@ impl Client {
         self.stream.write_all(&bytes).unwrap();
     }
 
-    /// Sends an option; returns all replies up to the last.
+    /// Sends an option; returns all replies up to the last one.
     fn ask(&mut self, number: u32, data: &[u8]) -> Vec<(u32, Vec<u8>)> {
         self.send_option(number, data);
         let mut answers = Vec::new();
@@ -163,7 +163,7 @@ impl Client {
     }
 }
 
-/// Data of `INFO` and `GO`.
+/// Data of `INFO` and `GO`: name of the export, and requested properties.
 fn wanting(name: &str, kinds: &[u16]) -> Vec<u8> {
     let mut data = (name.len() as u32).to_be_bytes().to_vec();
     data.extend(name.as_bytes());
@@ -271,7 +271,7 @@ fn abort_is_answered() {
 fn a_client_that_is_slow_to_say_what_it_wants_is_given_up() {
     let mut client = Client::with_patience(leases(), Duration::from_millis(300));
     client.greet();
-    // The client is never silent for the whole timeout.
+    // The client keeps sending single bytes, and so is never silent for the whole timeout.
     while client
         .stream
         .write_all(&OPTION_MAGIC.to_be_bytes()[..1])
@@ -307,7 +307,7 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
         client.ask(number, &wanting(&name, &[])).pop().unwrap()
     };
     let (mut first, mut second, mut other) = (come(), come(), come());
-    // A client that only sends `INFO` has released its place by the time of the answer.
+    // After `INFO` alone, the client's place is free by the time of the answer.
     let mut curious = come();
     for _ in 0..40 {
         assert_eq!(last(&mut curious, option::INFO, "a").0, reply::ACK);
@@ -322,7 +322,7 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
     }
     assert_eq!(last(&mut other, option::GO, "c").0, reply::ACK);
     assert_eq!(other.read(0, 1), Ok(vec![0]));
-    // The old option EXPORT_NAME can only be refused by closing.
+    // A refusal of the old option EXPORT_NAME can only close the connection.
     let mut old = come();
     old.send_option(option::EXPORT_NAME, export_name("b", GENERATION).as_bytes());
     assert_eq!(old.stream.read(&mut [0]).unwrap(), 0);
@@ -337,7 +337,7 @@ fn errors_are_told_and_the_connection_goes_on() {
     let mut client = Client::going(leases());
     assert_eq!(client.read(SIZE - 1, 2), Err(Fault::Invalid));
     assert_eq!(client.write(SIZE - 1, b"ab"), Err(Fault::NoSpace));
-    // Offsets near the maximum of the number's type.
+    // Offsets near the maximum of a 64-bit number.
     let far = [usize::MAX, usize::MAX - 4095, 1 << 63];
     for offset in far {
         assert_eq!(client.write(offset, &[1; 100_000]), Err(Fault::NoSpace));
@@ -411,7 +411,7 @@ fn a_revoked_lease_says_that_it_is_over_and_never_reads_as_zeroes() {
 fn requests_larger_than_the_room_are_whole() {
     let mut client = Client::going(leases());
     let contents: Vec<u8> = (0..SIZE).map(|i| (i / 4096 + i) as u8).collect();
-    // Written by another thread: the server reads it while it arrives.
+    // The contents are larger than the buffer, so the server handles the first bytes while others arrive.
     client.write(0, &contents).unwrap();
     for bytes in [ROOM_BYTES - 16, ROOM_BYTES - 15, ROOM_BYTES, SIZE - 5] {
         assert!(
@@ -432,7 +432,8 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     for number in 0..requests {
         client.send(Command::Read, 0, number * bytes, bytes);
     }
-    // Bytes that the socket does not accept are copied: the pages change before they are sent.
+    // Bytes that the socket does not accept yet must be copied, since this request changes the pages before
+    // they are sent.
     client.send(Command::WriteZeroes, 0, 0, SIZE);
     for number in 0..requests {
         client.cookie = first + number as u64;
@@ -446,7 +447,7 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     assert_eq!(client.ended(), Ok(()));
 }
 
-/// An action of a client.
+/// An operation of a client.
 #[derive(Clone, Debug)]
 enum Step {
     Read(usize, usize),
@@ -486,7 +487,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Many requests are sent without waiting, and answered in order as a plain array would answer them.
+    /// Many requests are sent without waiting for answers. The answers must come in order, and equal those of
+    /// a plain array.
     #[test]
     fn many_requests_under_way_are_answered_as_an_array_would(steps in prop::collection::vec(step(), 1..40)) {
         let mut client = Client::going(leases());
@@ -523,7 +525,7 @@ proptest! {
         prop_assert_eq!(client.ended(), Ok(()));
     }
 
-    /// Whatever bytes arrive, the server ends when the client does, and does not panic.
+    /// Whatever bytes arrive, the server ends when the client ends, and does not panic.
     #[test]
     fn no_bytes_of_a_client_do_harm(
         is_greeted in any::<bool>(),

@@ -1,8 +1,8 @@
 //! The server's side of transmission for one connection: requests in, answers out, in order.
 //!
-//! One read takes all requests that have arrived, and one write sends all their answers, so that a client with many requests in
-//! progress costs few system calls. Nothing is allocated for a request. If a client does not read its answers, the server reads
-//! no more of its requests and holds no lock meanwhile.
+//! One read takes all requests that have arrived, and one write sends all their answers. So a client with
+//! many requests in progress costs few system calls. No memory is allocated for a request. If a client does
+//! not read its answers, the server reads none of its further requests, and holds no lock while it waits.
 
 use super::channel::Stream;
 use super::export::Contents;
@@ -14,13 +14,16 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use std::io::{self, IoSlice, Read};
 use std::time::Instant;
 
-/// Size of the buffers for received bytes and for bytes to send. A request that fits with its data is passed on as a whole.
+/// Size of the buffers for received bytes and for bytes to send. A request whose data fit into the buffer is
+/// handled as a whole.
 pub(super) const ROOM_BYTES: usize = 256 << 10;
 /// Size of the parts in which longer writes are handled.
 const PART_BYTES: usize = 32 << 10;
-/// Size from which gathered answers are sent before further requests are handled, so that the client can go on meanwhile.
+/// Minimum size of collected answers that are sent before further requests are handled, so that the client
+/// can continue in the meantime.
 const WORTH_SENDING_BYTES: usize = 64 << 10;
-/// Size from which bytes are sent directly from the pages: copying them would cost more than a system call.
+/// Minimum number of bytes that are sent directly from the pages: copying so many would cost more than a
+/// system call.
 const WORTH_SHOWING_BYTES: usize = 64 << 10;
 
 /// Reason why a connection ended other than by the client's request.
@@ -86,7 +89,7 @@ struct Connection<'a, C, X> {
     is_filling: bool,
     /// Number of requests whose answers are unsent.
     answered: u64,
-    /// Arrival of the first of these requests.
+    /// Arrival of the first request whose answer is unsent.
     began: Instant,
     load: &'a Load,
 }
@@ -161,10 +164,11 @@ impl<C: Read> InputBuffer<C> {
 impl<C: Stream, X: Contents> Connection<'_, C, X> {
     /// Returns the next request; `None` if the client has disconnected between requests.
     fn next_header(&mut self) -> Result<Option<[u8; Request::BYTES]>, TransmissionError> {
-        // Holds for this header only; others are read as they arrive.
+        // This holds only for the next header; later headers are read together with all bytes that have
+        // arrived.
         let follows_filling = std::mem::take(&mut self.is_filling);
         while self.inward.has() < Request::BYTES {
-            // No request is left to handle: send the answers before waiting.
+            // All received requests are handled: send the answers before waiting for more.
             self.send()?;
             let most = match follows_filling {
                 // The bytes after the header go directly into memory, not through this buffer.
@@ -250,7 +254,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             if left == 0 {
                 break;
             }
-            // The answer exceeds the buffer: once its beginning is sent, an error can no longer be reported.
+            // The answer is larger than the buffer. Once its beginning is sent, an error can no longer be
+            // reported.
             is_whole = false;
             self.flush_out()?;
         }
@@ -258,8 +263,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.send_if_full()
     }
 
-    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them immediately: the pages' lock is
-    /// never held while waiting for a client. The remainder is copied.
+    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them immediately.
+    /// The remainder is copied. So the pages' lock is never held while waiting for a client.
     fn send_direct(
         &mut self,
         offset: u64,
@@ -291,7 +296,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(is_shown)
     }
 
-    /// Handles a write. Its bytes are read even if it fails.
+    /// Handles a write. The bytes of the write are read even if it fails.
     fn write(
         &mut self,
         request: &Request,
@@ -300,7 +305,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         if request.bytes > MOST_BYTES {
             return Err(TransmissionError::TooLarge(request.bytes));
         }
-        // A refused request may have any offset; nothing is stored.
+        // A refused request may have any offset; nothing of it is stored.
         let first = if done.is_ok() { request.offset } else { 0 };
         let (mut offset, mut left) = (first, request.bytes as usize);
         self.is_filling = left >= WORTH_SHOWING_BYTES
@@ -316,8 +321,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
                     continue;
                 }
             }
-            // Handles whole pages, since half a page costs as much as one; and few of them, so that further bytes arrive in
-            // between.
+            // Each part ends with a page, since half a page costs as much as a whole one. Parts are small, so
+            // that further bytes arrive while one is handled.
             let of_page = (offset % PAGE_BYTES) as usize;
             let part = left.min(match self.is_filling {
                 true => PAGE_BYTES as usize - of_page,
@@ -345,8 +350,9 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(done)
     }
 
-    /// Receives pages directly into memory, as far as they have arrived: the pages' lock is never held while waiting for a
-    /// client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
+    /// Receives pages directly into memory, as far as they have arrived, so that the pages' lock is never
+    /// held while waiting for a client. Returns the number of bytes. Bytes of an incomplete page stay in the
+    /// buffer.
     fn receive_direct(
         &mut self,
         offset: u64,

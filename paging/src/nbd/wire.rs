@@ -44,7 +44,7 @@ pub mod reply {
     pub const ACK: u32 = 1;
     /// Name of one export of a list.
     pub const SERVER: u32 = 2;
-    /// Property of an export.
+    /// A property of an export.
     pub const INFO: u32 = 3;
     /// The server does not know the option.
     pub const ERR_UNSUP: u32 = (1 << 31) + 1;
@@ -54,7 +54,7 @@ pub mod reply {
     pub const ERR_INVALID: u32 = (1 << 31) + 3;
     /// TLS is required first.
     pub const ERR_TLS_REQD: u32 = (1 << 31) + 5;
-    /// No such export.
+    /// No export has this name.
     pub const ERR_UNKNOWN: u32 = (1 << 31) + 6;
     /// The server is ending.
     pub const ERR_SHUTDOWN: u32 = (1 << 31) + 7;
@@ -106,7 +106,7 @@ pub mod flag {
 
 /// Maximum length of a request that a server must accept without negotiation (32 MiB).
 pub const MOST_BYTES: u32 = 32 << 20;
-/// Maximum length of an export's name or of a text, in bytes.
+/// Maximum length of an export's name, or of a text for people, in bytes.
 pub const MOST_TEXT_BYTES: usize = 4096;
 
 /// Command of a request.
@@ -177,7 +177,8 @@ impl Request {
     /// Length of a request on the wire.
     pub const BYTES: usize = 28;
 
-    /// Parses a request; `None` if the bytes are none: then no later request can be found either.
+    /// Parses a request. Returns `None` if the bytes are no request: then no later request can be found
+    /// either.
     #[must_use]
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let mut rest = &bytes[..];
@@ -193,8 +194,8 @@ impl Request {
         })
     }
 
-    /// Checks the request for an export of `export_bytes`. Flags that the server did not offer are a fault, so that
-    /// no client relies on them; [`flag::FUA`] is always allowed.
+    /// Checks the request for an export of `export_bytes`. A flag that the server did not offer is a fault,
+    /// so that no client relies on it. [`flag::FUA`] is always allowed.
     ///
     /// # Errors
     /// Fault to answer with. The bytes of a write follow nevertheless.
@@ -243,7 +244,7 @@ impl SimpleReply {
     /// Length of a simple reply on the wire.
     pub const BYTES: usize = 16;
 
-    /// Parses a reply; `None` if the bytes are none.
+    /// Parses a reply; returns `None` if the bytes are no reply.
     #[must_use]
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let mut rest = &bytes[..];
@@ -329,7 +330,7 @@ impl Fault {
     }
 }
 
-/// Takes the next `N` bytes; `None` if fewer are left.
+/// Takes the next `N` bytes; returns `None` if fewer remain.
 pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, after) = rest.split_first_chunk::<N>()?;
     *rest = after;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Number of slabs given back by one system call: fewer would cost more calls, more would delay readers of other slabs.
+/// Number of slabs that one system call gives back. Fewer would need more calls, and more would delay readers
+/// of other slabs.
 const RUN: usize = 16;
-/// Number of slabs from which more threads help: two threads give 4 KiB pages back nearly twice as fast, huge pages a
-/// third faster.
+/// Minimum number of slabs for which further threads are used: two threads give 4 KiB pages back nearly twice
+/// as fast, and huge pages a third faster.
 const WORTH_HELP: usize = 64;
 
 /// Memory given back, and the time that it took.
@@ -21,7 +22,7 @@ pub struct ReclaimResult {
     pub bytes: u64,
     /// Time from the call to the first slab's return to the kernel.
     pub first_reclaim_us: u64,
-    /// Time from the call to the last slab's return.
+    /// Time from the call to the return of the last slab to the kernel.
     pub full_reclaim_us: u64,
 }
 
@@ -38,10 +39,10 @@ struct Round<'a, W> {
 }
 
 impl Store {
-    /// Ends every lease and gives its memory back; returns when all of it is back.
+    /// Ends every lease and gives its memory back. Returns when all memory is back.
     pub fn revoke_all(&self) -> ReclaimResult {
         let began = Instant::now();
-        // Leases opened from now on get a new flag and are not affected.
+        // Leases opened from now on get a new flag, and so are not affected.
         let over = std::mem::take(&mut *lock(&self.over));
         over.store(true, Ordering::SeqCst);
         let given = self.reclaim_slabs(began, |slot| {
@@ -66,10 +67,12 @@ impl Store {
         })
     }
 
-    /// Gives `bytes` back, rounded up to whole slabs, beginning with the slabs whose first write is oldest. Returns the
-    /// bytes of each lease. A lost part of a lease stays lost; the remainder of the lease stays.
+    /// Gives `bytes` back, rounded up to whole slabs, beginning with the slabs whose first write is oldest.
+    /// Returns the number of bytes that each lease loses. The lost part of a lease stays lost; its remainder
+    /// stays usable.
     ///
-    /// If fewer bytes were written, unused promised space is taken last. The [`ReclaimResult`] counts only memory.
+    /// If the leases have written fewer bytes, they then also lose promised space that was never written. The
+    /// [`ReclaimResult`] does not count such space.
     pub fn shrink(&self, bytes: u64) -> (Vec<(String, u64)>, ReclaimResult) {
         let began = Instant::now();
         let wanted = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(usize::MAX);
@@ -83,7 +86,7 @@ impl Store {
                 continue;
             };
             let Some(owner) = alone.note.owner.take_if(|owner| owner.born == born) else {
-                continue; // discarded in the meantime
+                continue; // the slab was discarded in the meantime
             };
             owner.lease.lose(owner.index);
             self.slabs.release(std::slice::from_ref(&alone));
@@ -119,7 +122,7 @@ impl Store {
         self.settle(vec![slab], Instant::now(), 0);
     }
 
-    /// Slabs in use, each with the number of its first write, the oldest first.
+    /// Returns the slabs in use, each with the number of its first write, the oldest first.
     fn by_age(&self) -> Vec<(u64, usize)> {
         let until = self.used_until.load(Ordering::SeqCst);
         let born = |slab| {
@@ -147,7 +150,8 @@ impl Store {
         };
         let busy = Mutex::new(round.run());
         if self.held.load(Ordering::SeqCst) >= WORTH_HELP && self.hands > 1 {
-            // Started only now: starting a thread earlier would cost memory and time before the first byte is given back.
+            // Threads are started only now: an earlier start would cost memory and time before the first byte
+            // is given back.
             std::thread::scope(|scope| {
                 for _ in 1..self.hands {
                     let help = || lock(&busy).extend(round.runs());
@@ -168,7 +172,7 @@ impl Store {
         self.settle(freed, began, round.first_reclaim_us.into_inner())
     }
 
-    /// Makes the given-back slabs available to other leases.
+    /// Makes slabs that were given back available to other leases.
     fn settle(&self, freed: Vec<usize>, began: Instant, first_reclaim_us: u64) -> ReclaimResult {
         let full_reclaim_us = micros(began);
         let bytes = freed.len() as u64 * SLAB_BYTES;
@@ -187,7 +191,7 @@ impl Store {
 }
 
 impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
-    /// Works until no slab is left; returns slabs that were locked by others.
+    /// Works until no slab is left. Returns the slabs that other threads had locked.
     fn runs(&self) -> Vec<usize> {
         let mut busy = Vec::new();
         while self.next.load(Ordering::Relaxed) < self.until {
@@ -196,7 +200,7 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         busy
     }
 
-    /// Handles the next slabs; returns those that were locked by others.
+    /// Handles the next slabs. Returns those that other threads had locked.
     fn run(&self) -> Vec<usize> {
         let first = self.next.fetch_add(RUN, Ordering::Relaxed);
         let slabs = first..self.until.min(first.saturating_add(RUN));
@@ -222,7 +226,7 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         if slabs.is_empty() {
             return;
         }
-        // The very first slab is released alone, so that some memory is back soon.
+        // The very first slab is released alone, so that some memory is back early.
         let alone_first = usize::from(self.first_reclaim_us.load(Ordering::Relaxed) == 0);
         self.store.slabs.release(&slabs[..alone_first]);
         if alone_first == 1 {

@@ -29,7 +29,7 @@ impl Default for Options {
     }
 }
 
-/// Slabs of memory, each with a note `T`, under one lock per slab.
+/// Slabs of memory. Each slab has a note of type `T` and a lock for both.
 pub(super) struct Slabs<T> {
     /// Start of the whole mapping, including bytes before the first aligned slab.
     mapped: *mut c_void,
@@ -41,9 +41,9 @@ pub(super) struct Slabs<T> {
     frees: Advice,
 }
 
-// SAFETY: the mapping lives as long as the value, and a slab's bytes are only touched under its lock.
+// SAFETY: the mapping lives as long as the value, and a slab's bytes are accessed only under its lock.
 unsafe impl<T: Send> Send for Slabs<T> {}
-// SAFETY: as above; writing to a slab, or releasing it, requires its exclusive lock.
+// SAFETY: as for `Send`; in addition, writing to a slab or releasing it requires its exclusive lock.
 unsafe impl<T: Send + Sync> Sync for Slabs<T> {}
 
 impl<T: Default> Slabs<T> {
@@ -82,8 +82,8 @@ impl<T: Default> Slabs<T> {
             Advice::LinuxNoHugepage
         };
         for advice in [huge, Advice::LinuxDontFork, Advice::LinuxDontDump] {
-            // SAFETY: the range is ours, and none of these calls changes its contents. A kernel without huge pages, or without dumps,
-            // refuses them, which is harmless.
+            // SAFETY: the range is ours, and none of these calls changes its contents. A kernel without huge
+            // pages, or without core dumps, refuses them, which is harmless.
             let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, advice) };
         }
         slabs.is_locked = options.wants_locked && slabs.lock(bytes);
@@ -101,7 +101,8 @@ impl<T: Default> Slabs<T> {
         if locked.is_err() {
             return false;
         }
-        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then pages stay unlocked.
+        // Before Linux 5.18, locked memory could not be given back without unlocking it first. On such a
+        // kernel, pages stay unlocked.
         let advice = Advice::LinuxDontneedLocked;
         // SAFETY: the range is ours, and nothing has been written to it yet.
         let can_free =
@@ -160,7 +161,8 @@ impl<T> Slabs<T> {
             let is_next =
                 |(i, alone): &(usize, &ExclusiveSlab<'_, T>)| alone.slab == first.slab + i;
             let count = rest.iter().enumerate().take_while(is_next).count();
-            // SAFETY: every slab of the range is ours and locked exclusively, so that nobody reads memory that disappears.
+            // SAFETY: every slab of the range is ours and locked exclusively, so nobody reads memory that
+            // disappears.
             let freed = unsafe { rustix::mm::madvise(first.at.cast(), count * SLAB, self.frees) };
             if let Err(e) = freed {
                 // The owner's memory comes first: ending the process gives all of it back.
@@ -171,7 +173,7 @@ impl<T> Slabs<T> {
         }
     }
 
-    /// Undoes a locking of the whole process: [`Self::release`] could not give locked memory back.
+    /// Undoes a locking of the whole process, since [`Self::release`] could not give locked memory back.
     pub(super) fn unlock(&self) {
         // SAFETY: the range is ours; unlocking changes no contents.
         let _ = unsafe { rustix::mm::munlock(self.base.cast(), self.locks.len() * SLAB) };
@@ -185,7 +187,7 @@ impl<T> Slabs<T> {
 
 impl<T> Drop for Slabs<T> {
     fn drop(&mut self) {
-        // SAFETY: borrows of slabs are borrows of this value, which has ended.
+        // SAFETY: all borrows of slabs borrow this value, so they have ended.
         let _ = unsafe { rustix::mm::munmap(self.mapped, self.mapped_bytes) };
     }
 }
@@ -197,10 +199,11 @@ pub(super) struct SharedSlab<'a, T> {
 }
 
 impl<T> SharedSlab<'_, T> {
-    /// Bytes of the slab, up to its end.
+    /// Returns the bytes of the slab in the range `within`, at most up to the slab's end.
     pub(super) fn bytes(&self, within: Range<usize>) -> &[u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
-        // SAFETY: the range lies within the slab, whose lock is held for the borrow: nobody writes to the slab, and it stays mapped.
+        // SAFETY: the range lies within the slab, whose lock is held for the borrow: nobody writes to the
+        // slab, and it stays mapped.
         unsafe { std::slice::from_raw_parts(self.at.add(from), to.saturating_sub(from)) }
     }
 
@@ -222,7 +225,7 @@ pub(super) struct ExclusiveSlab<'a, T> {
 }
 
 impl<T> ExclusiveSlab<'_, T> {
-    /// Bytes of the slab, up to its end.
+    /// Returns the bytes of the slab in the range `within`, at most up to the slab's end.
     pub(super) fn bytes_mut(&mut self, within: Range<usize>) -> &mut [u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
         // SAFETY: the range lies within the slab, whose exclusive lock is held for the borrow, and it stays mapped.

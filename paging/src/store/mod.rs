@@ -4,10 +4,12 @@
 //!
 //! - A slab's bytes are touched under the slab's lock, which is held for one copy at most. A reclaim takes the unlocked
 //!   slabs first, and only then waits for the few that are locked.
-//! - The end of a lease is checked under the slab's lock. A reclaim marks the lease as ended, and then takes every slab's
+//! - The end of a lease is checked under the slab's lock. A reclaim marks the lease as ended, and then takes
+//! every slab's
 //!   lock once: a writer that had the lock before leaves a slab that the reclaim finds, and a writer that gets it later
 //!   writes nothing.
-//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has never written,
+//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has
+//! never written,
 //!   or has discarded, reads as zeroes.
 
 mod give_back;
@@ -26,10 +28,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Unit within a slab in which writes and discards are recorded.
+/// Unit within a slab for which writes and discards are recorded.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Maximum number of threads that give back together; more would only wait for the lock of the same memory zone.
+/// Maximum number of threads that give memory back together. More threads would only wait for the lock of the
+/// same memory zone.
 const MOST_HANDS: usize = 4;
 
 /// Error of guests' pages.
@@ -66,11 +69,11 @@ pub enum Error {
 pub struct Store {
     slabs: Slabs<Slot>,
     generation: u64,
-    /// Number of threads that give back together.
+    /// Number of threads that give memory back together.
     hands: usize,
-    /// Slabs that belong to no lease, the lowest last.
+    /// Slabs that belong to no lease, in descending order: the lowest is used first.
     free: Mutex<Vec<usize>>,
-    /// Slabs from this one on were never used.
+    /// Number of slabs ever used: slabs from this number on were never used.
     used_until: AtomicUsize,
     held: AtomicUsize,
     /// Counts openings and first writes, to order them by age.
@@ -84,7 +87,8 @@ pub struct Store {
 #[derive(Default)]
 struct Slot {
     owner: Option<Owner>,
-    /// Bit of each page: written and not discarded. Other pages read as zeroes, whatever their bytes.
+    /// Bit of each page: set if the page was written and not discarded. Other pages read as zeroes, whatever
+    /// their bytes are.
     written: [u64; 8],
 }
 
@@ -98,9 +102,9 @@ struct Owner {
 }
 
 impl Store {
-    /// Reserves space for `bytes`, rounded down to whole slabs. This uses no memory before leases write.
+    /// Reserves space for `bytes`, rounded down to whole slabs. No memory is used before leases write.
     ///
-    /// `generation` identifies the contents: each run of the memory server needs another.
+    /// `generation` identifies the contents. It must differ for each run of the memory server.
     ///
     /// # Errors
     /// [`Error::Reserve`].
@@ -120,7 +124,8 @@ impl Store {
         })
     }
 
-    /// Opens a lease of `client`, whose pages read as zeroes. An open lease of the same id stays unchanged.
+    /// Opens a lease of `client`; its pages read as zeroes. If a lease of this id is open, it stays
+    /// unchanged.
     pub fn open(&self, lease_id: &str, client: &str, bytes: u64) {
         let over = lock(&self.over);
         let mut leases = lock(&self.leases);
@@ -149,7 +154,7 @@ impl Store {
         self.slabs.is_locked()
     }
 
-    /// Unlocks guests' pages. Call it after locking the whole process if they must not be locked.
+    /// Unlocks guests' pages. Call this after locking the whole process, if guests' pages must not be locked.
     pub fn unlock_pages(&self) {
         self.slabs.unlock();
     }
@@ -160,14 +165,15 @@ impl Store {
         self.slabs.range()
     }
 
-    /// Upper bound of the memory of guests' slabs, in bytes: a slab without a huge page uses only the pages written.
+    /// Returns an upper bound of the memory of guests' slabs, in bytes. A slab without a huge page uses only
+    /// the pages that were written.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.held.load(Ordering::SeqCst) as u64 * SLAB_BYTES
     }
 }
 
-/// Ignores poisoning: no code panics with the lock held, so that the data are consistent.
+/// Locks the mutex even if it is poisoned: no code panics with the lock held, so the data are consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const PAGE: usize = PAGE_BYTES as usize;
 
-/// Number in place of a slab's: nothing is written, or everything was discarded.
+/// Stands in place of a slab's number: nothing is written, or everything was discarded.
 const EMPTY: usize = usize::MAX;
-/// Number in place of a slab's: the memory was given back.
+/// Stands in place of a slab's number: the memory was given back.
 const LOST: usize = usize::MAX - 1;
 
 /// The store's record of a lease.
@@ -21,7 +21,7 @@ pub(super) struct Lease {
     /// Number in the order of opening.
     pub(super) opened: u64,
     bytes: u64,
-    /// Number of the slab that holds each part of the lease.
+    /// For each part of the lease, the number of the slab that holds it.
     slabs: Box<[AtomicUsize]>,
     is_over: AtomicBool,
     /// Flag shared with all leases that are revoked together.
@@ -57,7 +57,7 @@ impl Lease {
         self.is_over.load(Ordering::SeqCst) || self.all_over.load(Ordering::SeqCst)
     }
 
-    /// Marks a part of the lease as given back.
+    /// Marks a part of the lease as lost, since its memory was given back.
     pub(super) fn lose(&self, index: usize) {
         if let Some(place) = self.slabs.get(index) {
             place.store(LOST, Ordering::SeqCst);
@@ -66,7 +66,8 @@ impl Lease {
 }
 
 impl Lease {
-    /// Takes away at most `count` unwritten parts, the last first; returns their number.
+    /// Takes at most `count` parts that were never written from the lease, the last first; returns their
+    /// number.
     pub(super) fn reclaim_unwritten(&self, count: usize) -> usize {
         let order = Ordering::SeqCst;
         let lost = |place: &&AtomicUsize| place.compare_exchange(EMPTY, LOST, order, order).is_ok();
@@ -136,9 +137,9 @@ impl Pages {
         self.check_exists()
     }
 
-    /// Lets `fill` write bytes from the beginning of a page, at most to the end of its slab. It returns the
-    /// number of bytes written, of which only whole pages count. It is not called if the range cannot be
-    /// written. Other threads wait for the slab, so that `fill` must not block.
+    /// Lets `fill` write bytes from the beginning of a page on, at most to the end of its slab. `fill`
+    /// returns the number of bytes written, of which only whole pages count. `fill` is not called if the
+    /// range cannot be written. It must not block, since other threads wait for the slab.
     ///
     /// # Errors
     /// Errors of [`Self::write`].
@@ -182,11 +183,11 @@ impl Pages {
         Ok(())
     }
 
-    /// Passes the bytes to `look` without copying them. They cannot be changed or given back during the call,
-    /// so that `look` must not block.
+    /// Passes the bytes to `look` without copying them. The bytes cannot be changed or given back during the
+    /// call, so `look` must not block.
     ///
-    /// Returns false without a call if the range is not contiguous in memory, or part of it was never
-    /// written.
+    /// Returns false, without calling `look`, if the range is not contiguous in memory, or if part of it was
+    /// never written.
     ///
     /// # Errors
     /// [`Error::Gone`]; [`Error::Beyond`].
@@ -227,7 +228,8 @@ impl Pages {
         Ok(())
     }
 
-    /// Locks the slab that holds this part of the lease; `None` if nothing was written.
+    /// Locks the slab that holds this part of the lease; returns `None` if there is none, since nothing is
+    /// written.
     fn shared(&self, index: usize) -> Result<Option<SharedSlab<'_, Slot>>, Error> {
         loop {
             self.check_exists()?;
@@ -237,7 +239,7 @@ impl Pages {
             };
             let shared = self.store.slabs.shared(slab).ok_or(Error::Gone)?;
             if !self.owns(&shared.note, index) {
-                continue; // given back after the number was read
+                continue; // the memory was given back after the number was read
             }
             if self.lease.is_over() {
                 return Err(Error::Gone);
@@ -274,20 +276,21 @@ impl Pages {
         }
     }
 
-    /// Locks exclusively the slab that holds this part of the lease; takes a free slab if there is none yet.
+    /// Locks exclusively the slab that holds this part of the lease. If there is none yet, takes a free slab.
     fn slab_for(&self, index: usize) -> Result<ExclusiveSlab<'_, Slot>, Error> {
         loop {
             self.check_exists()?;
             let slab = match self.place(index)? {
                 EMPTY => match self.fresh(index)? {
                     Some(alone) => return Ok(alone),
-                    None => continue, // another thread was faster
+                    None => continue, // another thread has taken a slab for this part
                 },
                 slab => slab,
             };
             let alone = self.store.slabs.exclusive(slab).ok_or(Error::Gone)?;
             if self.owns(&alone.note, index) {
-                // Checked under the lock: see rule 2 of the store.
+                // The check is made under the lock: see the second rule in the description of the module
+                // `store`.
                 self.check_exists()?;
                 return Ok(alone);
             }
@@ -305,7 +308,7 @@ impl Pages {
         let mut alone = store.slabs.exclusive(slab).ok_or(Error::Full)?;
         let order = Ordering::SeqCst;
         let place = &self.lease.slabs[index];
-        // Checked under the lock: see rule 2 of the store.
+        // The check is made under the lock: see the second rule in the description of the module `store`.
         let is_ours =
             !self.lease.is_over() && place.compare_exchange(EMPTY, slab, order, order).is_ok();
         if !is_ours {
@@ -363,7 +366,8 @@ fn is_written(slot: &Slot, page: usize) -> bool {
     slot.written[page / 64] & (1 << (page % 64)) != 0
 }
 
-/// Blanks pages that are about to be written in part and were unwritten: they may hold discarded bytes.
+/// Fills with zeroes the pages that are about to be written only in part and count as unwritten: they may
+/// still hold discarded bytes.
 fn blank_edges(alone: &mut ExclusiveSlab<'_, Slot>, within: &Range<usize>) {
     for at in [within.start, within.end] {
         let page = at.min(SLAB - 1) / PAGE;

@@ -64,7 +64,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
     assert!(is_gone(pages.discard(at, 1)));
     assert_eq!(resident_bytes(&store), 0);
 
-    // The next lease of that memory sees none of its contents, and the old handle stays invalid.
+    // The next lease in that memory reads none of the former contents, and the old handle stays invalid.
     store.open("a", "client", 3 * SLAB_BYTES);
     let again = store.pages("a", GENERATION).unwrap();
     again.write(at, &[1]).unwrap();
@@ -91,7 +91,8 @@ fn other_contents_are_another_generation_and_a_lease_has_an_end() {
     }
     pages.write(2 * SLAB_BYTES, &[]).unwrap();
 
-    // More is promised than there is: that is an error, and existing contents stay.
+    // More memory is promised than the store has. A write without a free slab is an error, and existing
+    // contents stay.
     store.open("b", "client", 3 * SLAB_BYTES);
     let other = store.pages("b", GENERATION).unwrap();
     for slab in 0..2 {
@@ -158,7 +159,7 @@ enum Step {
 
 const LEASE: usize = 2 * SLAB_BYTES as usize;
 
-/// Ranges that begin and end within pages, at their borders and at the slab's borders.
+/// Ranges that begin and end within pages, at borders of pages, or at borders of slabs.
 fn range() -> impl Strategy<Value = (usize, usize)> {
     let at = prop_oneof![
         0..LEASE,
@@ -191,7 +192,7 @@ proptest! {
                     row[at..at + n].fill(byte);
                     let mut filled = 0;
                     let mut fill = |bytes: &mut [u8]| {
-                        // Fills as much as has arrived.
+                        // The filling ends within a page, as if no more bytes had arrived.
                         filled = bytes.len().min(2 * PAGE + 5);
                         bytes[..filled].fill(byte);
                         filled
@@ -239,8 +240,8 @@ const WRITERS: u64 = 4;
 const SLABS: u64 = 24;
 const PAGES_EACH: u64 = 4 * SLAB_BYTES / PAGE_BYTES;
 
-/// Writes pages that contain lease, place and version, and reads them back, until told to end. A read must
-/// give the bytes written last, or an error.
+/// Writes pages that contain lease, place and version, and reads them back, until `is_over` is set. A read
+/// must return the bytes written last, or an error.
 fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &AtomicBool) -> u64 {
     let mut dice = Dice(me + 1);
     let mut version = 0;
@@ -260,7 +261,7 @@ fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &At
             continue;
         };
         for _ in 0..64 {
-            // Every writer has its own pages; all writers share slabs.
+            // Each writer has its own pages, but the writers share slabs.
             let page = dice.below(PAGES_EACH / WRITERS) * WRITERS + me;
             let key = (id.clone(), page);
             let mark = |version: u64| {
@@ -348,7 +349,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
                 store.open(&id.to_string(), "client", PAGES_EACH * PAGE_BYTES);
                 lock(&leases).push(id.to_string());
             }
-            // Waits until there is memory to give back: a condition, not a time.
+            // Waits for a condition, not for a time: there must be memory to give back.
             while store.held_bytes() < 8 * SLAB_BYTES {
                 thread::yield_now();
             }
@@ -356,7 +357,8 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
                 0 => {
                     let lost: u64 = store.shrink(3 * SLAB_BYTES).0.iter().map(|(_, b)| b).sum();
                     assert!(lost <= 3 * SLAB_BYTES);
-                    // Leases that lost a part answer "gone" for good; other leases follow.
+                    // A lease that lost a part answers "gone" for good. So a lease is ended here, and another
+                    // will replace it.
                     let first = lock(&leases).remove(0);
                     store.revoke(&first);
                 }
@@ -365,7 +367,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
                     store.revoke(&some);
                 }
                 _ => {
-                    // Writers still write to the leases that they know.
+                    // The writers continue to write to the leases that they know.
                     let began = std::time::Instant::now();
                     store.revoke_all();
                     assert!(began.elapsed() < AT_MOST, "{:?}", began.elapsed());

@@ -1,5 +1,6 @@
-//! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short of memory, file systems,
-//! and undoing everything whatever happened to the server. Needs root; one test at a time, since swap belongs to the whole machine.
+//! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short
+//! of memory, file systems, and undoing everything whatever happened to the server. Needs root; one test at a
+//! time, since swap belongs to the whole machine.
 
 use crate::bystanders::swap_in_all_but;
 use crate::host::MIB;
@@ -17,7 +18,7 @@ const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const PF_MEMALLOC_NOIO: u64 = 0x0008_0000;
 
-/// A server and its attachments, all removed when dropped.
+/// A server and its attachments; all are removed when this value is dropped.
 struct Bench {
     name: String,
     server: MemoryServer,
@@ -27,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str, size: &str) -> Self {
-        // A failed test has cleaned up, so that a poisoned lock is usable.
+        // A failed test has cleaned up, so a poisoned lock can be used.
         let only = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("pages.sock");
@@ -49,7 +50,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Output of the command as JSON.
+    /// Runs the command, which must succeed; returns its output as JSON.
     #[track_caller]
     fn told(&self, args: &[&str]) -> serde_json::Value {
         let ended = self.clerk(&[args, &["--json"]].concat());
@@ -58,7 +59,7 @@ impl Bench {
         serde_json::from_slice(&ended.stdout).unwrap()
     }
 
-    /// Error message of the command when it fails.
+    /// Runs the command, which must fail; returns its error message.
     #[track_caller]
     fn refused(&self, args: &[&str]) -> String {
         let ended = self.clerk(args);
@@ -110,7 +111,7 @@ impl Bench {
         let folder = self.folder.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         assert!(!mounts.contains(folder), "{mounts}");
-        // A device with active swap could not be detached.
+        // This also shows that swap is off: a device with active swap could not be detached.
         for block in fs::read_dir("/sys/block").unwrap() {
             let backing = block.unwrap().path().join("loop/backing_file");
             let backing = fs::read_to_string(backing).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Drop for Bench {
     }
 }
 
-/// Folder of the memory controller: version 1's, or that of all controllers.
+/// Folder of the memory controller: its own folder (version 1), or that of all controllers (version 2).
 fn memory_controller() -> PathBuf {
     let of_its_own = Path::new("/sys/fs/cgroup/memory");
     let root = Path::new("/sys/fs/cgroup");
@@ -151,7 +152,7 @@ fn memory_controller() -> PathBuf {
     }
 }
 
-/// Program that fills memory with distinct contents, and checks them as often as requested.
+/// Python program that fills memory with distinct contents, and checks them as often as requested.
 const HOG: &str = r#"
 import mmap, sys
 pages = int(sys.argv[1])
@@ -191,7 +192,7 @@ impl Group {
         fs::write(file, bytes.to_string()).unwrap();
     }
 
-    /// Command of a program that is in the group from its first page on.
+    /// Command that starts a program in the group, so that all its pages count there.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("sh");
         command
@@ -208,10 +209,11 @@ impl Drop for Group {
     }
 }
 
-/// Allowed growth of used swap that no program of the test causes: a kernel may page out cold pages (DAMON's `pageout`) during a test.
+/// Allowed growth of used swap that no program of the test causes: a kernel may page out cold pages (DAMON's
+/// `pageout`) during a test.
 const OTHERS_BYTES: u64 = 16 * MIB;
 
-/// A program that wants more memory than its group has; dropping it removes both.
+/// A program that needs more memory than its group has. Dropping this value removes both.
 struct Hog {
     child: Child,
     asked: ChildStdin,
@@ -260,7 +262,8 @@ impl Hog {
         self.says()
     }
 
-    /// Checks that the program, whose pages are lost, ends at the first of them and never reads zeroes.
+    /// Checks that the program, whose pages are lost, ends when it reads the first of them, and never reads
+    /// zeroes.
     #[track_caller]
     fn meets_its_end(&mut self) {
         let _ = self.asked.write_all(b"look\n");
@@ -279,7 +282,8 @@ impl Drop for Hog {
 #[test]
 fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_back() {
     let bench = Bench::new("hog", "256MiB");
-    // The attaching process may be short of memory too: what swap needs is in another group.
+    // The attaching process may be short of memory, too: the programs that serve the swap run in another
+    // control group.
     let group = Group::new(64 * MIB);
     let mut clerk = group.command(CLERK);
     clerk.args(["--runtime", bench.runtime().to_str().unwrap(), "attach"]);
@@ -299,14 +303,14 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
     {
         let mut hog = Hog::start(group, 128 * MIB);
         hog.fills();
-        // The part that does not fit, and Python's own memory, are swapped out.
+        // The part that does not fit is swapped out, and so is Python's own memory.
         assert!(bench.swap_used_bytes() >= 60 * MIB);
         assert_eq!(hog.looks(), "wrong 0");
-        // The program's own limit would have it killed, whatever the host has.
+        // Without swap the program would exceed the limit of its own group, however much memory the host has.
         let refused = bench.refused(&["detach"]);
         let group = hog.group.0.file_name().unwrap().to_str().unwrap();
         assert!(refused.contains(group), "{refused}");
-        // With a higher limit the program survives the removal of its swap.
+        // With a higher limit, the program survives when its swap is removed.
         hog.group.limit(256 * MIB);
         let detached = bench.detach(&[&bench.name]);
         assert_eq!(detached["was_server_unreachable"], false);
@@ -386,7 +390,7 @@ fn what_fails_midway_leaves_nothing() {
         ];
         bench.refused(&[&args[..], &["--socket", socket.to_str().unwrap()]].concat())
     };
-    // nbdfuse and the loop device existed by then.
+    // The failing step comes after nbdfuse and the loop device were started. Both must be gone.
     let said = attach(&socket);
     assert!(said.contains("at least 40 KiB"), "{said}");
     bench.is_clean();
@@ -399,7 +403,7 @@ fn what_fails_midway_leaves_nothing() {
 fn a_crash_midway_is_undone_by_whoever_detaches() {
     let bench = Bench::new("crash", "64MiB");
     bench.attach(&["--swap"]);
-    // As if the process had ended before it recorded the device and the mount.
+    // Simulates that the process ended before it recorded the device and the mount.
     let path = bench.runtime().join(&bench.name).join("attachment.json");
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     kept["device"] = serde_json::Value::Null;
@@ -419,7 +423,8 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
     let bench = Bench::new("killed", "64MiB");
     bench.attach(&["--swap"]);
     while bench.swap_used_bytes() > 0 {
-        // The kernel has swapped out pages of other programs.
+        // The kernel has swapped out pages of other programs: detaching brings them back, and the next
+        // attachment is empty at first.
         bench.detach(&[]);
         bench.attach(&["--swap"]);
     }
@@ -446,7 +451,7 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     let used_bytes = bench.swap_used_bytes();
     let detached = bench.detach(&[]);
     assert_eq!(detached["was_server_unreachable"], true);
-    // Pages that were just being written out are still in memory.
+    // Pages that were just being swapped out may still be in memory, so fewer bytes may be lost.
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
         lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes + OTHERS_BYTES,
@@ -508,7 +513,7 @@ struct MountGuard(PathBuf);
 
 impl Drop for MountGuard {
     fn drop(&mut self) {
-        // Usually unmounted by then, which umount reports.
+        // The file system is usually unmounted by now; umount then fails.
         let _ = Command::new("umount").arg(&self.0).output();
     }
 }

@@ -1,5 +1,5 @@
-//! Programs outside a test whose pages are in its swap nevertheless, since a kernel may swap out any cold page (DAMON's `pageout`). A
-//! test that removes the swap's server would end these programs.
+//! Programs outside a test whose pages are in its swap nevertheless, since a kernel may swap out any cold
+//! page (DAMON's `pageout`). A test that removes the swap's server would end these programs.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 /// Bit 62 of an entry: the page is in swap (Documentation/admin-guide/mm/pagemap.rst).
 const IS_SWAPPED: u64 = 1 << 62;
 
-/// Makes every process but this one read its swapped-out pages, which brings them back into memory.
+/// Makes all processes except `pid` read their swapped-out pages, which brings these pages back into memory.
 pub(crate) fn swap_in_all_but(pid: u32) {
     let processes = fs::read_dir("/proc").unwrap();
     let others = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -41,7 +41,7 @@ fn swap_in(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Pages of a mapping, from the line that begins it: `7f00-7f10 rw-p …`.
+/// Returns the page numbers of a mapping, from the first line of its entry: `7f00-7f10 rw-p …`.
 fn pages(line: &str) -> Option<std::ops::Range<u64>> {
     let (begin, end) = line.split_whitespace().next()?.split_once('-')?;
     let page = |address| Some(u64::from_str_radix(address, 16).ok()? / PAGE);

@@ -1,4 +1,4 @@
-//! Memory is given back whatever happens to owner, agent and daemon.
+//! Memory is given back, whatever happens to the owner, the agent and the daemon.
 
 use crate::host::{Host, SIZE, idle, row};
 use gleaner_harness::wait_for;
@@ -45,7 +45,7 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     agent.stream.write_all(b"\x00\xff{}\n").unwrap();
     daemon.has_reclaimed_all("agent_lost", 7);
 
-    // The daemon is told to end.
+    // The daemon is ended by a signal.
     let mut agent = host.agent();
     agent.lend(&daemon);
     let socket = daemon.socket().to_owned();
@@ -82,7 +82,7 @@ while True:
     connection.sendall(b'{"type":"alive","time_ms":1}\n')
     time.sleep(0.5)
 "#;
-    // The messages of the other test's agent.
+    // This agent sends the same sample as the agent of the other test.
     let (said, sample) = (host.path("said"), idle(row(8 << 30)));
     std::fs::write(&said, serde_json::to_string(&sample).unwrap() + "\n").unwrap();
     let mut agent = Command::new("python3")
@@ -117,7 +117,7 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     assert!((1..32 << 20).contains(&daemon_bytes), "{daemon_bytes}");
 }
 
-/// Flags of the mappings of which at least half of [`SIZE`] is in memory (proc_pid_smaps(5)).
+/// Returns the flags of the mappings of which at least half of [`SIZE`] is in memory (proc_pid_smaps(5)).
 fn flags_of_large_mappings(pid: u32) -> Vec<String> {
     let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
     let mut is_large = false;

@@ -1,5 +1,5 @@
-//! Leases over the link: the test plays the recruiter, and repeats requests like a recruiter that has
-//! received no answer.
+//! Leases that are requested over the link. The test plays the recruiter, and repeats requests like a
+//! recruiter that has received no answer.
 
 use crate::host::{Host, MIB};
 use crate::recruiter::{HOST_ID, Recruiter, grant};
@@ -40,12 +40,13 @@ fn asked_twice_by_one_key_it_grants_once() {
         assert_eq!(link.lease(grant("a", "k", BYTES)).lease_id, first);
         assert_eq!(other_link.lease(grant("a", "k", BYTES)).lease_id, first);
     }
-    // The size rounded up to whole slabs is the same.
+    // Rounded up to whole slabs, this size equals that of the lease, so the answer is the same lease.
     assert_eq!(link.lease(grant("a", "k", BYTES - 1)).lease_id, first);
     assert_eq!(ids(), std::slice::from_ref(&first));
     assert_eq!(daemon.status().quota.lent_bytes, BYTES);
 
-    // The key stands for a lease of that size and that client.
+    // A key belongs to a lease of one size and one client. Another size is refused; another client gets
+    // another lease.
     match link.ask(grant("a", "k", 2 * BYTES)) {
         Outcome::Refused(refusal) => assert_eq!(refusal.kind, RefusalKind::Malformed),
         more => panic!("{more:?}"),
@@ -56,7 +57,7 @@ fn asked_twice_by_one_key_it_grants_once() {
     assert!(theirs != first && second != first && theirs != second);
     assert_eq!(ids().len(), 3);
 
-    // Memory of ended leases can be granted again.
+    // The memory of a lease that has ended can be granted again.
     let release = RequestKind::Release {
         client: Some("a".to_owned()),
         lease_id: first.clone(),

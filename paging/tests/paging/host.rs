@@ -14,13 +14,14 @@ use std::time::Duration;
 pub(crate) const MIB: u64 = 1 << 20;
 /// Size of the memory that the tests lend.
 pub(crate) const SIZE: u64 = 64 * MIB;
-/// Interval of a gradual reclaim, which gives back one slab per step: so slow that no test sees it finish.
+/// Interval between the steps of a gradual reclaim, each of which gives back one slab. It is so long that no
+/// test sees the reclaim finish.
 const SHRINK_EVERY: &str = "1m";
-/// Maximum time of an immediate reclaim; some milliseconds on an idle machine.
+/// Maximum time of an immediate reclaim, which takes some milliseconds on an idle machine.
 const AT_ONCE_US: u64 = 10_000_000;
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
 
-/// Returns true if a read has timed out.
+/// Returns true if the error means that a read has timed out.
 pub(crate) fn is_early(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -45,14 +46,14 @@ impl Host {
         host
     }
 
-    /// Writes a configuration with these further lines.
+    /// Writes a configuration: the lines that all tests need, and `more`.
     pub(crate) fn configure(&self, more: &str) {
         let slow = format!("shrink_step = \"2MiB\"\nshrink_every = \"{SHRINK_EVERY}\"\n");
         let text = format!("lock_pages = \"always\"\n{slow}{more}\n");
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
 
-    /// Writes exactly this configuration.
+    /// Writes a configuration that consists only of `text`.
     pub(crate) fn write_configuration(&self, text: &str) {
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
@@ -98,7 +99,7 @@ impl Host {
     }
 }
 
-/// Sample of a host with this much available memory.
+/// Sample of a host that has `available_bytes` bytes available.
 pub(crate) fn row(available_bytes: i64) -> SampleRow {
     SampleRow {
         physical_bytes: 16 << 30,
@@ -108,7 +109,7 @@ pub(crate) fn row(available_bytes: i64) -> SampleRow {
     }
 }
 
-/// Sample with these figures of an idle host.
+/// Message with a sample of an idle host that has the figures in `row`.
 pub(crate) fn idle(row: SampleRow) -> Message {
     let time_ms = now_ms();
     Message::Sample(Box::new(Sample {
@@ -131,7 +132,7 @@ impl Agent {
         assert!(self.try_say(message), "nobody listens to the agent");
     }
 
-    /// Sends a message; returns false if nobody reads any more.
+    /// Sends a message; returns false if the daemon no longer reads.
     pub(crate) fn try_say(&mut self, message: &Message) -> bool {
         let mut line = serde_json::to_vec(message).unwrap();
         line.push(b'\n');
@@ -156,12 +157,12 @@ impl Agent {
         self.say(&Message::Alive(SignOfLife { time_ms: now_ms() }));
     }
 
-    /// Sends a sign of life; returns false if nobody reads any more.
+    /// Sends a sign of life; returns false if the daemon no longer reads.
     pub(crate) fn try_alive(&mut self) -> bool {
         self.try_say(&Message::Alive(SignOfLife { time_ms: now_ms() }))
     }
 
-    /// Sends signs of life in the background until nobody reads them.
+    /// Sends signs of life in the background, until the daemon no longer reads them.
     pub(crate) fn stays(mut self) {
         std::thread::spawn(move || {
             while self.try_alive() {
@@ -170,7 +171,7 @@ impl Agent {
         });
     }
 
-    /// Waits until [`SIZE`] is lent and all of it written.
+    /// Sends a sample, and waits until [`SIZE`] is lent and all of it is written.
     #[track_caller]
     pub(crate) fn lend(&mut self, daemon: &Daemon) -> LendingState {
         self.sample();
@@ -197,7 +198,7 @@ impl Daemon {
         UnixStream::connect(&self.socket).unwrap()
     }
 
-    /// Reply to a command.
+    /// Sends a command, and returns the reply.
     #[track_caller]
     pub(crate) fn ask(&self, command: OwnerCommand) -> OwnerReply {
         let mut stream = self.connect();
@@ -231,7 +232,7 @@ impl Daemon {
         }
     }
 
-    /// Checks that all memory is given back, by the daemon's status and by the kernel's count.
+    /// Checks that all memory is given back, by the daemon's status and by the kernel's count of its memory.
     #[track_caller]
     pub(crate) fn has_reclaimed_all(&self, cause: &str, lines: usize) -> ReclaimRecord {
         let line = wait_for_some(cause, || {
@@ -257,7 +258,7 @@ impl Daemon {
         line
     }
 
-    /// Figure of a line of /proc/PID/status, in bytes.
+    /// Returns the figure in a line of /proc/PID/status, in bytes.
     pub(crate) fn bytes(&self, key: &str) -> u64 {
         bytes_at(&format!("/proc/{}/status", self.pid()), key)
     }

@@ -1,4 +1,4 @@
-//! Third-party NBD clients against `gleaner-memoryd standalone`: libnbd's, qemu's and fio.
+//! Tests of third-party NBD clients with `gleaner-memoryd standalone`: those of libnbd and qemu, and fio.
 
 use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for};
 use std::fs;
@@ -25,7 +25,7 @@ fn end(server: MemoryServer) -> String {
     said.concat()
 }
 
-/// Bytes without near repetitions, with a hole of zeroes.
+/// Returns bytes without repetitions near each other, and with a hole of zeroes.
 fn contents() -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes: Vec<u8> = (0..SIZE_MIB << 20)
@@ -222,7 +222,7 @@ fn clients_fail_at_once_when_the_server_ends() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Writes of fio let the server's memory grow.
+    // fio's writes make the server's memory grow.
     wait_for("pages", || resident_bytes(server.running.id()) > 24 << 20);
     end(server);
     assert!(!fio.wait().unwrap().success());

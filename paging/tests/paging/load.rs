@@ -17,8 +17,8 @@ pub(crate) struct Outcome {
     pub(crate) slowest: Duration,
 }
 
-/// Pages of the load, with the contents of each; `None`: a write failed, and either contents may be
-/// there.
+/// Pages that the load uses, with the number of each page's last write. `None`: that write failed, and the
+/// page may have its former or its new contents.
 pub(crate) struct Load {
     wire: Wire,
     first_page: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Load {
     pub(crate) outcome: Outcome,
 }
 
-/// Contents of a page that was written as `stamp`; 0: the page was never written.
+/// Contents of a page after the write with number `stamp`; 0: the page was never written.
 fn contents(page: u64, stamp: u64) -> Vec<u8> {
     let mut bytes = vec![0; PAGE];
     if stamp > 0 {
@@ -38,8 +38,7 @@ fn contents(page: u64, stamp: u64) -> Vec<u8> {
 }
 
 impl Load {
-    /// Connects to use `count` pages from `first_page` on; no request may take longer than
-    /// `patience`.
+    /// Connects to use `count` pages from `first_page` on. No request may take longer than `patience`.
     pub(crate) fn new(
         (server, export): (&Server, &str),
         (first_page, count): (u64, usize),

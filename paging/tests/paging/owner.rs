@@ -1,4 +1,4 @@
-//! The owner's socket: effects and permissions of each command, and harmless handling of any input.
+//! The owner's socket: effects and permissions of each command, and the handling of any input without harm.
 
 use crate::host::{Daemon, Host, MIB, SIZE};
 use gleaner_harness::{wait_for, wait_for_some};
@@ -17,7 +17,7 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     let mut agent = host.agent();
     agent.lend(&daemon);
     let lending = daemon.lending(PAUSE);
-    // The memory is given back by the time of the answer.
+    // All memory is given back before the answer is sent.
     assert_eq!((lending.resident_bytes, lending.leases.len()), (0, 0));
     assert!(lending.is_paused && lending.paused_until_time_ms.is_none());
     assert_eq!(lending.quota.reason, QuotaReason::Paused);
@@ -128,7 +128,7 @@ fn a_user_without_privilege_sees_no_lease_no_client_and_no_time_of_the_owners() 
         panic!("the log was shown");
     };
     assert_eq!(refusal.kind, RefusalKind::NotYours);
-    // The result of a user's own command names no client either.
+    // The answer to a user's own command does not name any client, either.
     let OwnerReply::Lending(lending) = as_nobody(&daemon, r#"{"command":"pause"}"#) else {
         panic!("no answer");
     };
@@ -152,7 +152,7 @@ fn a_flood_of_caps_is_written_as_the_newest_and_holds_up_nobody() {
         stream
     };
     let crowd: Vec<_> = (0..30).map(flood).collect();
-    // The answer comes after all commands were handled, and its state survives a restart.
+    // The answer comes after all commands of the crowd were handled, and the cap survives a restart.
     let cap = OwnerCommand::Cap {
         bytes: Some(3 * MIB),
     };
@@ -178,7 +178,7 @@ fn everybody_may_take_memory_back_and_undo_what_is_theirs() {
     assert!(!daemon.status().is_paused);
     daemon.lending(PAUSE);
     assert!(is_refused(as_nobody(&daemon, r#"{"command":"resume"}"#)));
-    // A shorter pause would end the present one sooner.
+    // A shorter pause would end the present pause earlier.
     assert!(is_fine(as_nobody(
         &daemon,
         r#"{"command":"pause","duration_ms":1}"#
@@ -216,7 +216,7 @@ fn garbage_does_no_harm() {
     for i in 0..60_u8 {
         let mut client = daemon.connect();
         let garbage: Vec<u8> = (0..5000).map(|j| (j as u8).wrapping_mul(i)).collect();
-        // The daemon may hang up before all of it is sent.
+        // The daemon may close the connection before all bytes are sent.
         let _ = client.write_all(&garbage);
         let _ = client.write_all(b"{\"command\":\"cap\",\"bytes\":-1}\n{\"command\":7}\n[]\n\n");
         crowd.push(client);
@@ -235,7 +235,7 @@ fn garbage_does_no_harm() {
     daemon.has_reclaimed_all("owner", 1);
     drop(crowd);
 
-    // An unreadable state may have contained a pause.
+    // An unreadable file may have contained a pause.
     drop(daemon);
     std::fs::create_dir_all(host.path("state")).unwrap();
     std::fs::write(host.path("state/owner.json"), "{").unwrap();

@@ -11,10 +11,10 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 /// Id of the host under test.
 pub(crate) const HOST_ID: &str = "0123456789abcdef0123456789abcdef";
 
-/// Timeout of a read that shows whether an accepted connection was already closed.
+/// Timeout of a read that finds out whether an accepted connection was closed already.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A recruiter to which the memory server is linked as soon as [`Recruiter::link`] is called.
+/// A recruiter for one memory server, which is linked as soon as [`Recruiter::link`] is called.
 pub(crate) struct Recruiter {
     listener: TcpListener,
     pub(crate) url: String,
@@ -40,8 +40,8 @@ impl Recruiter {
         stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(LOOK)).unwrap();
         let socket = accept(stream).ok()?;
-        // On a busy machine the memory server may have closed a connection that was accepted too late; it connects
-        // again.
+        // On a busy machine, a connection may be accepted so late that the memory server has closed it
+        // already. The memory server connects again.
         if matches!(socket.get_ref().peek(&mut [0]), Ok(0)) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! A new configuration without a restart: lent memory stays lent as far as the new configuration
+//! Reloads of the configuration without a restart: lent memory stays lent as far as the new configuration
 //! allows.
 
 use crate::host::{Host, MIB, SIZE};
@@ -41,7 +41,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     let log = daemon.log();
     assert_eq!(log.last().unwrap().cause, "quota");
 
-    // Lifts the limit again; process and lease stay the same.
+    // The limit is lifted again. Process and lease are still the same.
     host.write_configuration(&format!(
         "{QUICK}lock_pages = \"always\"\nmode = \"spare\"\nhuge_pages = false"
     ));
@@ -54,7 +54,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     );
     let lending = daemon.status();
     assert_eq!(lending.leases[0].generation, generation);
-    // A measurement keeps its own mode, whatever the file says.
+    // A measurement keeps its own mode, whatever the file contains.
     assert_eq!(lending.quota.mode, Mode::Paper);
     assert!(lending.quota.quota_bytes > SIZE, "{lending:?}");
     assert_eq!(daemon.running.end().0, Some(0));

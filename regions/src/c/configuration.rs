@@ -1,4 +1,4 @@
-//! Settings as text, from the program or from environment variables `GLEANER_REGIONS_…`.
+//! Settings as texts, from the program or from environment variables `GLEANER_REGIONS_…`.
 
 use crate::{OnLoss, Settings};
 use gleaner_trust::{ClientPaths, ClientTrust};
@@ -39,7 +39,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Value of a setting: the program's value overrides the environment's.
+    /// Returns the value of a setting. The program's value overrides that of the environment.
     fn get(&self, name: &str) -> Option<String> {
         let started_with =
             || std::env::var(format!("GLEANER_REGIONS_{}", name.to_uppercase())).ok();

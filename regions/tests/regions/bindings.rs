@@ -1,4 +1,5 @@
-//! The library as used by C and Python programs: built, linked with pkg-config's flags, and run while their server is killed.
+//! The library as used by C and Python programs: built, linked with pkg-config's flags, and run while their
+//! server is killed.
 
 use crate::server::memory_server;
 use gleaner_harness::{Running, program, succeed};
@@ -15,14 +16,14 @@ fn built() -> PathBuf {
     program("deps").unwrap().join("libgleaner_regions.so")
 }
 
-/// Command that runs `install` with the built library and this prefix.
+/// Installs the built library under `prefix` with the crate's `install` script.
 fn install(prefix: &Path) {
     let mut install = Command::new(own("install"));
     succeed(install.arg("--library").arg(built()).arg(prefix));
 }
 
-/// Runs the program until it is ready, kills its server, and lets it continue. It uses a Unix socket, whose end causes SIGPIPE
-/// for writers.
+/// Starts a program, waits until it is ready, kills its server, and checks that the program continues. The
+/// server listens at a Unix socket: writing to a closed one causes SIGPIPE.
 #[track_caller]
 fn outlives_its_server(command: &mut Command, folder: &Path) {
     let socket = folder.join("pages.sock");

@@ -13,7 +13,7 @@ const BYTES: usize = 4 << 20;
 /// Maximum length of a reply without data: longer ones contain a page.
 const LONGEST_WITHOUT_DATA_BYTES: usize = 1024;
 
-/// Random writes and reads, which are checked against the written contents.
+/// A region with random writes and reads, whose results are compared with the expected contents.
 struct Load {
     region: Region,
     expected: Vec<u8>,
@@ -108,7 +108,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         drop(server);
         region.write(0, &[2; 100]).unwrap();
         assert!(!region.is_remote());
-        let _ = fs::remove_file(&socket); // the socket file may have stayed
+        let _ = fs::remove_file(&socket); // a killed server leaves its socket file
         let server = memory_server(socket.to_str().unwrap());
         let before = all.figures().asked_count;
         let began = Instant::now();
@@ -122,7 +122,8 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         drop(server);
         let _ = fs::remove_file(&socket);
     }
-    // A refused connection has the same result.
+    // A refused connection begins a refraction period, too: of three attempts, only the first asks the
+    // server.
     let nobody = settings(&format!("nbd+unix:///?socket={}", socket.display()));
     let all = Regions::new(nobody).unwrap();
     for _ in 0..3 {
@@ -153,7 +154,7 @@ fn a_lying_server_costs_reads_from_the_file_and_never_a_wrong_byte() {
         load.is_whole();
         assert!(!load.region.is_remote());
         let figures = regions.figures();
-        // A flipped bit in the head of a reply invalidates the reply.
+        // If the flipped bit is in the head of a reply, the reply is invalid, and the node fails.
         let is_seen = figures.wrong_pages > 0 || figures.failed_nodes == 1;
         assert!(is_seen, "{figures:?}");
     }
@@ -207,7 +208,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
 fn who_shares_a_servers_memory_with_a_stranger_reads_its_own_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let server = memory_server("127.0.0.1:0");
-    // Each program uses the server as if alone, at the same offset.
+    // Each program uses the server as if it were alone, and so at the same offset.
     let (mine, theirs) = (regions(&server.url), regions(&server.url));
     let region = mine.open(BYTES as u64, file(folder.path(), "mine", &[]), 0);
     let mut load = Load::new(region.unwrap(), 1);

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-/// Answers one request on a connection of its own; returns the request line and body.
+/// Answers one request on its own connection; returns the request line and the body.
 fn answer(listener: &TcpListener, status: u16, body: &str) -> (String, String) {
     let mut reader = BufReader::new(listener.accept().unwrap().0);
     let (mut first, mut bytes) = (String::new(), 0);
@@ -93,7 +93,7 @@ fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
             .contains(r#""avoided_host_ids":["host-a","host-b"]"#),
         "{asked:?}"
     );
-    // The refraction period has begun: without it, this would be a connection error.
+    // The refraction period has begun: otherwise this would be a connection error.
     match open() {
         Err(RegionError::NoMemory { why }) => assert!(why.contains("asked in vain"), "{why}"),
         other => panic!("{other:?}"),

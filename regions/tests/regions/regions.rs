@@ -65,7 +65,7 @@ fn small_regions_share_one_lease_and_what_is_closed_is_used_again() {
         for (region, n) in all.iter().zip(0_u8..) {
             region.write(0, &[round * 8 + n; 4096]).unwrap();
         }
-        // Regions never share remote memory; their file they do.
+        // The regions overlap in the file, but not in remote memory: each reads what it has written itself.
         let mut found = vec![0; 4096];
         for (region, n) in all.iter().zip(0_u8..) {
             region.read(0, &mut found).unwrap();
@@ -112,7 +112,7 @@ fn what_cannot_be_a_region_is_told_and_ends_are_kept() {
     region.write(4900, &[9; 100]).unwrap();
     region.write(5000, &[]).unwrap();
     assert_eq!(fs::metadata(&data).unwrap().len(), 10_000);
-    // The region allows the accesses that its descriptor allows.
+    // A region of a read-only descriptor can be read, but not written.
     let reading = File::open(&data).unwrap();
     let region = regions.open(5000, reading, 0).unwrap();
     assert_eq!(region.read(0, &mut into).unwrap(), 100);

@@ -16,7 +16,7 @@ pub(crate) fn memory_server(listen: &str) -> MemoryServer {
 pub(crate) fn settings(url: &str) -> Settings {
     Settings {
         servers: vec![url.to_owned()],
-        patience: Duration::from_secs(30), // machines that test are busy
+        patience: Duration::from_secs(30), // machines that run tests are busy
         ..Settings::default()
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a block device of a server's pages in steps; each step is recorded before the next begins.
+//! Makes a block device of a server's pages, in steps. Each step is recorded before the next begins.
 
 use super::failure::AttachError;
 use super::folder::Folder;

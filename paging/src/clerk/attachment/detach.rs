@@ -25,7 +25,7 @@ pub(crate) fn detach(
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }
-    // The swap being removed may hold pages of this very process and fail to return them.
+    // The swap area that is being removed may hold pages of this very process, and may fail to return them.
     process::lock_memory();
     let name = match name {
         Some(name) => name.to_owned(),

@@ -40,7 +40,7 @@ pub(crate) enum AttachError {
     /// No name was given, and there are several attachments.
     #[error("name one of the attachments: {0}")]
     Several(String),
-    /// Another process is attaching or detaching it.
+    /// Another process is attaching or detaching this attachment.
     #[error("{0} is being attached or detached right now")]
     AtWork(String),
     /// The command needs root.

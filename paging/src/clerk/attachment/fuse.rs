@@ -30,13 +30,13 @@ fn file(folder: &Path) -> PathBuf {
     point(folder).join("disk")
 }
 
-/// Returns the prerequisite of FUSE devices that this host lacks, if any.
+/// Returns what this host lacks for FUSE devices, if anything.
 pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     let is_there = fs::exists("/dev/fuse").unwrap_or(false);
     (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")
 }
 
-/// Mounts the export, by a program in a control group of its own.
+/// Mounts the export. The program that does it, nbdfuse, runs in its own control group.
 pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachError> {
     record.method = Some(MethodRecord::Fuse { connection: None });
     let point = point(folder.path());
@@ -158,13 +158,13 @@ pub(crate) fn unmount(folder: &Path) -> Result<(), AttachError> {
         }
     });
     if unmounted.is_err() {
-        // Another process has the file open: it disappears when that process closes it.
+        // Another process has the file open: the mount disappears when that process closes the file.
         call::unmount(&point, libc::MNT_DETACH).map_err(at(&point))?;
     }
     gone(fs::remove_dir(&point)).map_err(at(&point))
 }
 
-/// Makes every process fail from now on that waits for the server through FUSE.
+/// Cuts the FUSE connection: from now on, every process that waits for the server through FUSE gets an error.
 pub(crate) fn cut(connection: Option<u32>, processes: &[Process]) {
     let is_cut = connection.is_some_and(|number| fs::write(switch(number), "1").is_ok());
     if !is_cut {
@@ -196,13 +196,13 @@ mod call {
     pub(super) fn mount_switches() -> io::Result<()> {
         let point = CString::new(CONNECTIONS)?;
         let kind = c"fusectl".as_ptr();
-        // SAFETY: strings with an end that outlive the call, and no data.
+        // SAFETY: the strings end with a null byte and outlive the call; no data are passed.
         done(unsafe { libc::mount(kind, point.as_ptr(), kind, 0, std::ptr::null()) })
     }
 
     pub(super) fn unmount(point: &Path, flags: i32) -> io::Result<()> {
         let point = CString::new(point.as_os_str().as_bytes())?;
-        // SAFETY: a string with an end, which outlives the call.
+        // SAFETY: the string ends with a null byte and outlives the call.
         done(unsafe { libc::umount2(point.as_ptr(), flags) })
     }
 }

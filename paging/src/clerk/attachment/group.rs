@@ -1,7 +1,7 @@
 //! A separate control group for the programs that the kernel swaps through.
 //!
-//! In the group that is short of memory, such a program would deadlock: the kernel would make it free memory by swapping, which the
-//! program itself must serve.
+//! In the control group that is short of memory, such a program would deadlock: the kernel would make it free
+//! memory by swapping, and only the program itself can serve that swapping.
 
 use super::failure::{AttachError, at};
 use super::folder::gone;
@@ -13,7 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Memory of a program that the kernel does not reclaim (cgroup version 2 only): nbdfuse needs 8 MiB and buffers of requests.
+/// Bytes of the group's memory that the kernel does not reclaim (cgroup version 2 only). They suffice for
+/// nbdfuse, which needs 8 MiB, and for buffers of requests.
 const LEFT_ALONE: &str = "67108864";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -26,8 +27,8 @@ pub(crate) enum Hierarchy {
     Unified(PathBuf),
 }
 
-/// Makes the group of `name` directly below the root, where no other limit applies. Returns `None` if the kernel has no memory
-/// controller, and so no limits.
+/// Makes the group of `name` directly below the root, where no other limit applies. Returns `None` if the
+/// kernel has no memory controller, and so no limits.
 pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf>, AttachError> {
     let Some(hierarchy) = hierarchy()? else {
         return Ok(None);
@@ -35,7 +36,8 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     let (root, settings) = match &hierarchy {
         Hierarchy::Memory(root) => (root, &[("memory.swappiness", "0")][..]),
         Hierarchy::Unified(root) => {
-            // Usually enabled already; if it cannot be enabled, the settings below report it.
+            // The controller is usually enabled already. If it cannot be enabled, the settings below fail and
+            // report that.
             let _ = fs::write(root.join("cgroup.subtree_control"), "+memory");
             let settings = &[("memory.swap.max", "0"), ("memory.min", LEFT_ALONE)][..];
             (root, settings)

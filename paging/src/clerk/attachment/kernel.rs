@@ -1,4 +1,4 @@
-//! Block devices of the kernel's nbd module: nbd-client connects and hands the connection over.
+//! Block devices of the kernel's nbd module. nbd-client makes the connection and hands it over to the kernel.
 
 use super::failure::{AttachError, at};
 use super::program;
@@ -14,7 +14,7 @@ const ANSWERS_WITHIN_S: u64 = 30;
 const TO_CONNECT: Duration = Duration::from_secs(10);
 const DEVICES_TRIED: usize = 3;
 
-/// Returns the prerequisite of the nbd module that this host lacks, if any.
+/// Returns what this host lacks for devices of the nbd module, if anything.
 pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     if program::run(PROGRAM, PROGRAM, &["-V"]).is_err() {
         return Some("nbd-client is not installed");
@@ -22,14 +22,14 @@ pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     let is_there = || fs::exists("/sys/module/nbd").unwrap_or(false);
     if !is_there() {
         let _ = program::run("modprobe", "kmod", &["nbd"]);
-        // udev opens each new device to inspect it.
+        // Waits for udev, which opens each new device to inspect it.
         let _ = program::run("udevadm", "udev", &["settle", "--timeout=10"]);
     }
     (!is_there()).then_some("this kernel has no nbd module")
 }
 
-/// Connects the first free device. The kernel refuses a device that another process has open ("check dmesg"), so a few are
-/// tried.
+/// Connects the first free device. The kernel refuses a device that another process has open ("check dmesg"),
+/// so a few are tried.
 pub(crate) fn connect(socket: &Path, is_swap: bool) -> Result<PathBuf, AttachError> {
     let mut failure = AttachError::NoWay("every nbd device is in use");
     for device in free()?.into_iter().take(DEVICES_TRIED) {

@@ -1,7 +1,7 @@
 //! Makes a block device, and swap on it, of an NBD server's pages on this host, and undoes both.
 //!
-//! Each step is recorded in the attachment's folder before the next begins. So any process can undo the steps, even after a crash,
-//! and every undo checks first whether there is anything to undo.
+//! Each step is recorded in the attachment's folder before the next begins. So any process can undo the
+//! steps, even after a crash, and every undo checks first whether there is anything to undo.
 
 mod attach;
 mod clerk;

@@ -9,9 +9,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Timeout of ending a process, which normally takes milliseconds. After it, a process that waits for a missing server is killed.
+/// Timeout of ending a process, which normally takes milliseconds. After this time the process is killed: it
+/// may wait for a missing server.
 const TO_END: Duration = Duration::from_secs(5);
-/// The kernel's PF_MEMALLOC_NOIO: the kernel does not swap to get memory for this thread.
+/// The kernel's flag PF_MEMALLOC_NOIO: the kernel does not swap to get memory for this thread.
 const IO_FLUSHER: u64 = 0x0008_0000;
 
 /// A process, distinguished by its start time from later ones with the same id.
@@ -105,8 +106,8 @@ pub(crate) struct Launch {
 
 /// Starts a program that the kernel swaps through, in its own control group, session and folder.
 ///
-/// Before it runs, the program is protected from the OOM killer and from swapping to get memory; `notes` gets the protections that are
-/// not available.
+/// The program is protected from the OOM killer, and from swapping when it needs memory itself. For each
+/// protection that is not available, a message is added to `notes`.
 pub(crate) fn start<A: AsRef<OsStr>>(
     Launch {
         program,
@@ -152,7 +153,7 @@ pub(crate) fn start<A: AsRef<OsStr>>(
     Ok((child, process))
 }
 
-/// Locks this process in memory: it may have to remove a swap area whose server does not answer.
+/// Locks this process in memory, since it may have to remove a swap area whose server does not answer.
 pub(crate) fn lock_memory() {
     // Locking needs a privilege. Without it, detaching works as long as the server answers.
     let _ = call::lock_own();
@@ -205,13 +206,15 @@ mod call {
     pub(super) fn apart(command: &mut Command, group: Option<RawFd>) {
         let settle = move || {
             if let Some(door) = group {
-                // SAFETY: one byte of a constant, to a descriptor that the parent keeps open until the child runs.
+                // SAFETY: writes one byte of a constant to a descriptor that the parent keeps open until the
+                // child runs.
                 if unsafe { libc::write(door, c"0".as_ptr().cast(), 1) } != 1 {
                     return Err(io::Error::last_os_error());
                 }
             }
-            // SAFETY: three calls that take numbers. The program must not get the terminal's signals, and must survive the end of the
-            // pipe's reader; prctl needs a privilege, and its success is checked afterwards.
+            // SAFETY: these three calls take only numbers. setsid keeps the terminal's signals from the
+            // program. SIGPIPE is ignored, so that the program survives the end of its pipe's reader. prctl
+            // needs a privilege; the parent checks later whether the call succeeded.
             unsafe {
                 libc::setsid();
                 libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -219,7 +222,8 @@ mod call {
             }
             Ok(())
         };
-        // SAFETY: the closure makes system calls only, which are allowed between fork and exec, and allocates nothing.
+        // SAFETY: the closure only makes system calls, which are allowed between fork and exec, and allocates
+        // nothing.
         unsafe { command.pre_exec(settle) };
     }
 
@@ -251,7 +255,7 @@ mod tests {
         later.kill();
         assert!(process.is_alive() && !later.is_alive());
         process.end().unwrap();
-        // The process has ended, though nobody has waited for it yet.
+        // The process has ended, but its parent has not waited for it yet.
         assert!(!process.is_alive());
         child.wait().unwrap();
         process.end().unwrap();

@@ -27,7 +27,8 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned())
 }
 
-/// Last line of the error output that gives a reason, or the way in which the program ended.
+/// Returns the last line of the error output that gives a reason. If there is none, returns `ended`, the way
+/// in which the program ended.
 pub(crate) fn last_words(said: &[u8], ended: &str) -> String {
     let said = String::from_utf8_lossy(said);
     let mut lines = said.lines().rev().map(str::trim);

@@ -25,11 +25,11 @@ pub(crate) struct Record {
     pub(crate) group: Option<PathBuf>,
     /// Programs in the order of their start.
     pub(crate) processes: Vec<Process>,
-    /// Missing safeguards, as messages.
+    /// Messages about missing safeguards.
     pub(crate) notes: Vec<String>,
 }
 
-/// Method of making the block device, with what undoing it needs.
+/// Method of making the block device, with the data needed to undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MethodRecord {
@@ -37,7 +37,7 @@ pub(crate) enum MethodRecord {
     Kernel,
     /// nbdfuse and a loop device.
     Fuse {
-        /// Number of the FUSE connection once mounted, by which it can be cut.
+        /// Number of the FUSE connection, by which it can be cut; `None` before it is mounted.
         connection: Option<u32>,
     },
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Timeout of a device's disappearance: it stays until its last user (such as udev) closes it.
+/// Time limit for a device to disappear, which happens when its last user (such as udev) closes it.
 const TO_GO: Duration = Duration::from_secs(10);
 
 /// Result of detaching.
@@ -20,7 +20,7 @@ const TO_GO: Duration = Duration::from_secs(10);
 pub(crate) struct ReleaseResult {
     /// True if the server did not answer, or had ended.
     pub(crate) was_server_unreachable: bool,
-    /// Bytes that were swapped out when the loss was noticed: an upper bound of the loss.
+    /// Bytes that were swapped out when the server's loss was noticed: an upper bound of the lost bytes.
     pub(crate) lost_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn release(
     };
     let lost_bytes = Cell::new(0);
     let cut = || {
-        // Taken before the cut: afterwards each page that fails to be read no longer counts as used.
+        // Read before the connection is cut: afterwards, a page that cannot be read no longer counts as used.
         lost_bytes.set(used_bytes());
         cut(record);
     };
@@ -49,7 +49,8 @@ pub(crate) fn release(
         if let Some(area) = swap::on_device(&device)? {
             let off = device.clone();
             let answers = timeout.with("swapoff", &used_bytes, move || {
-                // The kernel does not report which pages it failed to read: their programs get a signal when they touch them.
+                // The kernel does not report which pages it failed to read. The programs that own them get a
+                // signal when they touch them.
                 let answered = swap::answers(&off);
                 swap::off(&off).map(|()| answered && swap::answers(&off))
             });
@@ -62,7 +63,8 @@ pub(crate) fn release(
         timeout.with("taking the device apart", &still, move || {
             disconnect_device(&off, method.as_ref())
         })??;
-        // Waits for processes that still have the device open: no reason to cut connections.
+        // Other processes may still have the device open. Waiting for them is no reason to cut the
+        // connection.
         wait_for("the device's end", TO_GO, || {
             Ok((!is_there(&device, record.method.as_ref())).then_some(()))
         })
@@ -71,7 +73,7 @@ pub(crate) fn release(
     if matches!(record.method, Some(MethodRecord::Fuse { .. })) {
         let path = folder.path().to_owned();
         timeout.with("unmounting", &still, move || fuse::unmount(&path))??;
-        // nbdfuse notices the unmount and ends; after a cut it would wait for its server.
+        // nbdfuse notices the unmount and ends. But after a cut it would wait for its server.
         for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
             if timeout.is_cut() {
                 process.kill();
@@ -92,7 +94,7 @@ pub(crate) fn release(
     })
 }
 
-/// Makes every process fail from now on that waits for the server.
+/// Cuts the connection to the server: from now on, every process that waits for the server gets an error.
 pub(crate) fn cut(record: &Record) {
     match (&record.method, &record.device) {
         (Some(MethodRecord::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
@@ -104,7 +106,8 @@ pub(crate) fn cut(record: &Record) {
 /// Returns the device, if it still belongs to this attachment.
 pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
     match record.method.as_ref()? {
-        // Found by its backing file: the recorded number may be missing, or another device's by now.
+        // The device is found by its backing file: its number may not be recorded, or may belong to another
+        // device by now.
         MethodRecord::Fuse { .. } => fuse::found_device(folder.path()),
         MethodRecord::Kernel => {
             let device = record.device.clone()?;
@@ -136,7 +139,7 @@ fn unused(device: &Path) -> Result<(), AttachError> {
         .open(device);
     match exclusive {
         Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Err(in_use(device)),
-        // Another fault of the device is no reason to keep it attached.
+        // Any other fault of the device is no reason to keep it attached.
         _ => Ok(()),
     }
 }

@@ -6,10 +6,10 @@ use super::swap::{self, Area};
 use std::fs;
 use std::path::Path;
 
-/// Maximum depth of nested groups.
+/// Maximum depth of nested control groups.
 const DEEPEST: u32 = 32;
 
-/// Refuses to detach if programs would be killed for want of memory.
+/// Returns an error if detaching would leave too little memory, so that programs would be killed.
 pub(crate) fn check(area: &Area) -> Result<(), AttachError> {
     let available_bytes = available_bytes()?;
     if area.used_bytes > available_bytes {
@@ -18,7 +18,8 @@ pub(crate) fn check(area: &Area) -> Result<(), AttachError> {
             available_bytes,
         });
     }
-    // If there is other swap, pages beyond a group's limit go there.
+    // With several swap areas, pages beyond a group's limit can move to another area. So limits are checked
+    // only if this area is the only one.
     let is_only = swap::areas()?.len() == 1;
     match group::hierarchy()? {
         Some(hierarchy) if is_only && area.used_bytes > 0 => {
@@ -39,7 +40,7 @@ fn walk(group: &Path, hierarchy: &Hierarchy, deeper: u32) -> Result<(), AttachEr
             room_bytes: held.room_bytes(),
         });
     }
-    // A group that disappears meanwhile needs no memory.
+    // A group that disappears in the meantime needs no memory.
     let Some(deeper) = deeper.checked_sub(1) else {
         return Ok(());
     };
@@ -51,11 +52,11 @@ fn walk(group: &Path, hierarchy: &Hierarchy, deeper: u32) -> Result<(), AttachEr
     Ok(())
 }
 
-/// Memory of a group and of the groups within it.
+/// Memory of a control group, including the groups within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GroupMemory {
     limit_bytes: u64,
-    /// Memory that no file backs; files' pages can be dropped to make room.
+    /// Memory that no file backs. Pages of files can be dropped to make room.
     anonymous_bytes: u64,
     swapped_bytes: u64,
 }

@@ -59,7 +59,7 @@ pub(crate) fn off(device: &Path) -> Result<(), AttachError> {
     call::swapoff(device).map_err(failed("swapoff", device))
 }
 
-/// Returns true if the device still has its swap header, read past every cache.
+/// Reads the swap header past every cache; returns true if the device still has it.
 pub(crate) fn answers(device: &Path) -> bool {
     const PAGE_BYTES: usize = 4096;
     let mut room = vec![0; 2 * PAGE_BYTES];
@@ -102,13 +102,13 @@ mod call {
 
     pub(super) fn swapon(device: &Path, priority: u16) -> io::Result<()> {
         let device = text(device)?;
-        // SAFETY: a string with an end, which outlives the call.
+        // SAFETY: the string ends with a null byte and outlives the call.
         done(unsafe { libc::swapon(device.as_ptr(), PREFER | DISCARD | i32::from(priority)) })
     }
 
     pub(super) fn swapoff(device: &Path) -> io::Result<()> {
         let device = text(device)?;
-        // SAFETY: a string with an end, which outlives the call.
+        // SAFETY: the string ends with a null byte and outlives the call.
         done(unsafe { libc::swapoff(device.as_ptr()) })
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn detach(
 pub(crate) fn attachments(runtime: &Path, as_json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for name in folder::names(runtime)? {
-        // The device may have been detached since.
+        // The device may have been detached since its name was listed.
         if let Some(record) = folder::read(runtime, &name)? {
             all.push(AttachmentReport::of(record)?);
         }

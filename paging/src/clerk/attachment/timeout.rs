@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Timeout after a connection was cut. Processes that wait for the server then fail immediately, so that a longer wait is a fault.
+/// Timeout of a step after its connection was cut. Processes that wait for the server then fail immediately,
+/// so a longer wait is a fault.
 const AFTER_CUT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -17,7 +18,7 @@ pub(crate) struct StepTimeout<'a> {
 }
 
 impl<'a> StepTimeout<'a> {
-    /// `cut` makes everything fail that waits for the server.
+    /// Makes a timeout of `limit`. `cut` makes everything fail that waits for the server.
     pub(crate) fn new(limit: Duration, cut: &'a dyn Fn()) -> Self {
         Self {
             limit,
@@ -31,8 +32,8 @@ impl<'a> StepTimeout<'a> {
         self.is_cut.get()
     }
 
-    /// Runs `step` on a thread of its own, since no signal wakes a thread that waits for a block device; `progress` changes while
-    /// the step advances.
+    /// Runs `step` in its own thread, since no signal wakes a thread that waits for a block device. The value
+    /// of `progress` must change while the step advances.
     pub(crate) fn with<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -101,7 +102,7 @@ mod tests {
         let cut = move || cut.send(()).unwrap();
         let timeout = StepTimeout::new(Duration::from_millis(200), &cut);
         assert_eq!(timeout.with("quick", &|| 0, || 7).unwrap(), 7);
-        // The step takes longer than the limit, but always makes progress within it.
+        // The step takes longer than the limit, but makes progress all the time: it is not cut.
         let looks = AtomicU64::new(0);
         let getting_on = || looks.fetch_add(1, Ordering::Relaxed);
         let slept = timeout.with("long", &getting_on, || {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Name of the daemon in the names of its file and of its environment variables.
+/// Name of the daemon, as used in the names of its file and of its environment variables.
 pub(crate) const DAEMON: &str = "clerk";
 
 /// Maximum number of pages: page numbers have 32 bits, two values of which have another meaning.
@@ -55,7 +55,7 @@ struct ConfigFile {
     lock_memory: Option<bool>,
 }
 
-/// Settings of borrowing from recruiters.
+/// Settings for borrowing from recruiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BorrowSettings {
     /// URLs of recruiters: `https://HOST:PORT`, or `http://` on this machine only.
@@ -94,7 +94,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// Error in the arguments, the environment or the file; no runtime folder.
+    /// The arguments, the environment or the file have an error; or there is no runtime folder.
     pub(crate) fn load(args: &RunArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,

@@ -1,5 +1,5 @@
-//! Settings of the clerk's own process: it is locked in memory, since other programs' pages pass through it, and is never
-//! dumped.
+//! Settings of the clerk's own process. It is locked in memory, since other programs' pages pass through it,
+//! and its memory is never written to a core dump.
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
@@ -14,7 +14,7 @@ pub(super) fn apply_process_settings() -> Vec<String> {
             "not locked in memory: {e}; swap on it is safe only with CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
         ));
     }
-    // `attach --swap` reports a failure of this; file systems do not need it.
+    // A failure of this call is reported by `attach --swap`; file systems do not need the call.
     let _ = call::set_io_flusher();
     notes
 }
@@ -33,11 +33,12 @@ mod call {
         Ok(())
     }
 
-    /// Keeps the kernel from writing pages out through this process to get memory for it (prctl(2), PR_SET_IO_FLUSHER).
+    /// Keeps the kernel from swapping when this process needs memory: the swapping would need this process
+    /// (prctl(2), PR_SET_IO_FLUSHER).
     pub(super) fn set_io_flusher() -> io::Result<()> {
         const PR_SET_IO_FLUSHER: libc::c_int = 57; // include/uapi/linux/prctl.h; libc has no name for it
         let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
-        // SAFETY: five numbers; nothing is written through them.
+        // SAFETY: the call takes five numbers, and writes nothing through them.
         let failed = unsafe { libc::prctl(PR_SET_IO_FLUSHER, on, none, none, none) };
         if failed != 0 {
             return Err(io::Error::last_os_error());

@@ -1,7 +1,7 @@
 //! Leases of the device: requested from recruiters as it fills, renewed every ten seconds, returned as it empties.
 //!
-//! Request keys begin with this clerk's session, and leases last half a minute: the leases of a dead clerk end by themselves,
-//! and their hosts get the memory back.
+//! The key of each lease request begins with this clerk's session, and a lease lasts half a minute. So the
+//! leases of a clerk that has died end by themselves, and the hosts get their memory back.
 
 use super::config::BorrowSettings;
 use gleaner_paging::borrow::{self, BorrowError, Recruiters, UnreachableHosts};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Term of a lease, in which three renewals may fail.
+/// Term of a lease; it leaves time to repeat failed renewals.
 const TERM_MS: i64 = 35_000;
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// Pause after a refusal that states no time of a retry.
+/// Pause after a refusal that states no time for a retry.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// A lease of the device.
@@ -80,7 +80,8 @@ impl Leases {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            // A recruiter may have been slow: of the demands received meanwhile only the last counts.
+            // If a recruiter was slow, several demands have been received in the meantime: only the last one
+            // counts.
             let mut demanded = None;
             for one in first.into_iter().chain(told.try_iter()) {
                 match one {
@@ -122,7 +123,8 @@ impl Leases {
         self.tell(released.err());
     }
 
-    /// Adjusts the leases to the demand: requests one if less than half a lease is free, and returns one if more than 2.5 are.
+    /// Adjusts the leases to the demand: requests one if less than half a lease is free, and returns one if
+    /// more than 2.5 are.
     fn suit(&mut self, demand: Demand) {
         let lease = self.borrowing.lease_bytes / PAGE as u64;
         let most = self.pages * self.copies as u64;
@@ -214,7 +216,7 @@ impl Leases {
         }
     }
 
-    /// Renews due leases, which shows servers that their client is alive.
+    /// Renews the leases that are due. A renewal also shows a server that its client is alive.
     fn renew(&mut self) {
         let due: Vec<String> = self
             .held
@@ -228,7 +230,8 @@ impl Leases {
                     if let Some(held) = self.held.get_mut(&lease) {
                         held.renewed = Instant::now();
                     }
-                    // The host is reclaiming memory, oldest first: move the remaining pages while they can be read.
+                    // The host is reclaiming memory, oldest pages first: the clerk moves the remaining pages
+                    // while they can be read.
                     if now.remaining_bytes < now.granted_bytes {
                         self.leave(&lease);
                     }

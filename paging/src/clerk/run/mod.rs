@@ -1,4 +1,4 @@
-//! `gleaner-clerk run`: the device, for NBD clients of this machine, until it is ended.
+//! `gleaner-clerk run`: serves the device to NBD clients of this machine until the clerk is ended.
 
 mod config;
 mod itself;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Timeout of a recruiter, which answers within milliseconds, or within seconds if it asks hosts.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Runs until SIGTERM or SIGINT. The contents are lost then: clients should disconnect first.
+/// Runs until SIGTERM or SIGINT. Then the contents are lost, so clients should disconnect first.
 ///
 /// # Errors
 /// The device cannot start.
@@ -53,8 +53,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     };
     let running = RunningDevice::start(&options, &random::bytes()?, told)?;
     if config.lock_memory {
-        // Without the privilege the clerk runs unprotected; a host that swaps through it should
-        // grant the privilege.
+        // Without the needed privilege, the clerk runs without this protection. A host that swaps through the
+        // clerk should grant the privilege.
         for note in itself::apply_process_settings() {
             eprintln!("gleaner-clerk: {note}");
         }

@@ -1,7 +1,8 @@
 //! Matches answers with their requests by connection, kind and generation.
 //!
-//! Servers and the disk share one table of requests, and a server chooses the number that it answers. A number alone must therefore
-//! complete nothing: an answer counts only for a request of that kind that was sent to that very server.
+//! Servers and the disk share one table of requests, and a faulty server may put any number into its answer.
+//! The number alone is therefore not enough: an answer counts only for a request of that kind that was sent
+//! to that very server.
 
 use super::{Action, Device, Distrust, Op, TimedRequest};
 use crate::device::servers::LeaseState;
@@ -15,7 +16,8 @@ pub(super) enum Kind {
     Error,
 }
 
-/// Number of a request on the wire: its key, with 31 bits of generation above it. The connection uses the highest bit.
+/// Returns the number of a request on the wire: the key in the lower 32 bits, and 31 bits of generation above
+/// it. The connection uses the highest bit.
 pub(super) fn number(key: usize, generation: u32) -> u64 {
     u64::from(generation) << 32 | (key as u64 & u64::from(u32::MAX))
 }
@@ -39,7 +41,8 @@ impl Device {
 
     /// Removes and returns the request that the disk (`None`) or a server answers.
     ///
-    /// An answer that fits no request of its sender completes nothing. A server that sends one is disconnected and distrusted.
+    /// An answer that fits no request of its sender completes nothing. A server that sends one is
+    /// disconnected and distrusted.
     pub(super) fn answered(&mut self, server: Option<u8>, op: u64, kind: Kind) -> Option<Op> {
         let key = (op & u64::from(u32::MAX)) as usize;
         let is_answer = |timed: &TimedRequest| {

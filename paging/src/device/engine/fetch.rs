@@ -1,4 +1,4 @@
-//! Reads pages: from frames being written, else from a server, else from another server, else from disk.
+//! Reads pages: from a frame that is being written, or else from a server, from another server, or from disk.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
@@ -9,11 +9,12 @@ use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 use std::sync::Arc;
 
-/// Bit of the disk in the set of tried places.
+/// Bit that stands for the disk in a set of tried places.
 const DISK: u8 = 1 << COPIES;
 
 impl Device {
-    /// Reads `len` bytes of a page from `from` on, into the answer from `at` on.
+    /// Reads `len` bytes of a page, from offset `from` on, and puts them into the answer, from offset `at`
+    /// on.
     pub fn read(&mut self, job: usize, page: u32, from: usize, len: usize, at: usize) {
         self.counters.reads_count += 1;
         self.part_begins(job);
@@ -91,8 +92,8 @@ impl Device {
                 && tried & 1 << copy == 0
                 && let Some((server, _)) = place.at()
             {
-                // Moving a page does not count as use; a page that is partly written counts when all of it is
-                // written.
+                // A page that is moved does not count as used. A page that is partly written counts when the
+                // whole page is written.
                 if matches!(purpose, Purpose::Answer(_)) {
                     self.order.used(page);
                 }
@@ -110,8 +111,8 @@ impl Device {
         self.wait_for_only_copy(purpose, page, &entry);
     }
 
-    /// Lets a read wait for a disconnected server with the only copy, up to a time limit. A page without any
-    /// copy is lost.
+    /// Lets a read wait, up to a time limit, for a disconnected server that has the only copy. A page without
+    /// any copy is lost.
     fn wait_for_only_copy(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
         let (now_ms, timeout_ms) = (self.now_ms(), self.settings.request_timeout_ms);
         for place in entry.places {
@@ -230,7 +231,7 @@ impl Device {
         }
     }
 
-    /// Handles bytes that differ from those sent: they are dropped, and the place is not read again.
+    /// Handles bytes that differ from those sent: the bytes are dropped, and this place is not read again.
     fn corrupt(&mut self, op: Op) {
         let Op::Read { page, from, .. } = op else {
             return;

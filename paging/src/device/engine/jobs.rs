@@ -1,4 +1,4 @@
-//! Requests of clients: a request is done when all its pages are.
+//! Requests of clients. A request is done when all its pages are done.
 
 use super::{Action, Device};
 use crate::nbd::wire::{Fault, SimpleReply};
@@ -12,7 +12,7 @@ pub struct Answer {
     pub client: u64,
     /// Bytes to send: a simple reply, and the data read.
     pub bytes: Vec<u8>,
-    /// Bytes that were reserved for it when its request began; an error needs fewer.
+    /// Number of bytes that were reserved for the answer when its request began; an error needs fewer.
     pub room_bytes: usize,
 }
 
@@ -20,10 +20,10 @@ pub struct Answer {
 struct Job {
     client: u64,
     cookie: u64,
-    /// Number of unfinished pages, and one for the request itself until all its pages are known.
+    /// Number of unfinished pages, plus one until all pages of the request are known.
     left: u32,
     fault: Option<Fault>,
-    /// The answer as it is assembled; its length is that of an answer without an error.
+    /// The answer, in assembly; its length is that of an answer without an error.
     reply: Vec<u8>,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct Jobs {
     jobs: Slab<Job>,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
-    /// Bytes reserved for answers that are being assembled or wait to be taken.
+    /// Bytes reserved for answers that are being assembled or wait to be sent.
     gathered_bytes: usize,
-    /// Waiting flushes: epoch that each waits for, and its request.
+    /// Waiting flushes: for each, the epoch that it waits for, and its request.
     flushes: VecDeque<(u64, usize)>,
     /// Number of unfinished frames of each epoch from [`Self::first_epoch`] on; the last epoch is
     /// the current one.
@@ -81,7 +81,7 @@ impl Device {
         self.jobs.jobs.len() < MOST_JOBS && self.jobs.gathered_bytes < MOST_GATHERED_BYTES
     }
 
-    /// Begins a request, whose parts follow. Its answer has `read_bytes` of data.
+    /// Begins a request; its parts follow. The answer will have `read_bytes` of data.
     pub fn begin(&mut self, client: u64, cookie: u64, read_bytes: usize) -> usize {
         let mut reply = self.jobs.spare.pop().unwrap_or_default();
         reply.clear();
@@ -97,7 +97,7 @@ impl Device {
         })
     }
 
-    /// Ends the splitting of a request: all its parts are known.
+    /// Ends the splitting of a request: the device has received all its parts.
     pub fn end(&mut self, job: usize) {
         self.part_done(job);
     }
@@ -109,7 +109,7 @@ impl Device {
         }
     }
 
-    /// Completes the request `job` once all earlier writes have reached their places.
+    /// Completes the request `job`, a flush, once all earlier writes have reached their places.
     pub fn flush(&mut self, job: usize) {
         if let Some(fault) = self.jobs.owed.take() {
             self.fail(job, fault);
@@ -123,7 +123,8 @@ impl Device {
         self.jobs.frames.push_back(0);
     }
 
-    /// Counts off a frame that flushes wait for.
+    /// Removes a finished frame from the count of its epoch, and completes the flushes that waited only for
+    /// it.
     pub(super) fn leave_epoch(&mut self, epoch: u64) {
         let at = epoch
             .checked_sub(self.jobs.first_epoch)

@@ -16,7 +16,7 @@ impl Device {
         self.servers.add(host.to_owned(), slots, now_ms)
     }
 
-    /// The server is connected, and still has its contents.
+    /// Handles the connection of a server that still has its contents.
     pub fn server_up(&mut self, number: u8) {
         let now_us = self.now_us;
         let Some(server) = self.servers.get_mut(number) else {
@@ -36,17 +36,18 @@ impl Device {
         self.sweep.begin();
     }
 
-    /// The server's connection has ended; it may be connected again.
+    /// Handles the end of a server's connection; the server may be connected again.
     pub fn server_down(&mut self, number: u8) {
         self.leave_server(number, LeaseState::Down);
     }
 
-    /// The contents of the server are lost: the lease has ended.
+    /// Handles the loss of a server's contents: the lease has ended.
     pub fn server_gone(&mut self, number: u8) {
         self.leave_server(number, LeaseState::Gone);
     }
 
-    /// The lease ends soon: its pages are moved as the settings say; then [`Action::Release`] follows.
+    /// Begins to empty a lease that ends soon: its pages are moved as the settings say, and then
+    /// [`Action::Release`] follows.
     pub fn drain(&mut self, number: u8) {
         if let Some(server) = self.servers.get_mut(number)
             && !server.is_leaving
@@ -123,7 +124,7 @@ impl Device {
         }
     }
 
-    /// Handles a server's error.
+    /// Handles an error that a server has sent as its answer.
     pub fn server_failed(&mut self, server: u8, op: u64, fault: Fault) {
         let Some(op) = self.answered(Some(server), op, Completion::Error) else {
             return;
@@ -201,9 +202,9 @@ impl Device {
         self.sweep_step();
     }
 
-    /// Servers to disconnect: those with a pending request that have answered nothing for too long. A server
-    /// that answers other requests first is only slow, and its window shrinks. But if it skips a request
-    /// while answering later ones for longer than a server may be unreachable, it is listed too.
+    /// Returns the servers to disconnect: those with a pending request that have answered nothing for too
+    /// long. A server that answers other requests first is only slow, and its window shrinks. But a server is
+    /// returned, too, if it has skipped a request for longer than a server may be unreachable.
     fn silent(&self) -> Vec<u8> {
         let too_old_us = self.now_us - self.settings.answer_timeout_ms * 1000;
         let left_out_us = self.now_us - self.settings.request_timeout_ms * 1000;
@@ -225,7 +226,7 @@ impl Device {
         silent
     }
 
-    /// Returns true if the page has too few copies and a server could take one.
+    /// Returns true if the page has too few copies at servers, and another server could take one.
     pub(super) fn is_wanted_at_servers(&self, page: u32) -> bool {
         let entry = self.table.get(page);
         let has = entry

@@ -1,5 +1,5 @@
-//! The device's state machine, without sockets, files or clock: requests, answers and losses go in, [`Action`]s come
-//! out.
+//! The device's state machine, without sockets, files or clock. Requests, answers and losses are its input,
+//! and [`Action`]s are its output.
 //!
 //! The caller performs the actions and reports their results. That way a test can try every order of events,
 //! and one thread serves all connections without waiting for any.
@@ -24,12 +24,12 @@ use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Treatment of pages whose host wants its memory back, while it still has them (Felten and Zahorjan 1991, section
-/// 4).
+/// Treatment of the pages at a host that reclaims its memory, while the pages can still be read (Felten and
+/// Zahorjan 1991, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Revocation {
-    /// Drops the pages there if there is another copy.
+    /// Drops the pages at that host if there is another copy.
     Drop,
     /// Moves the pages to other servers.
     #[default]
@@ -51,7 +51,7 @@ pub struct Settings {
     pub frames: u32,
     /// Order in which pages leave servers that have no room for another.
     pub eviction: Policy,
-    /// Treatment of pages whose host wants its memory back.
+    /// Treatment of the pages at a host that reclaims its memory.
     pub on_revocation: Revocation,
     /// Timeout of an answer, after which the server is disconnected.
     pub answer_timeout_ms: i64,
@@ -75,7 +75,7 @@ pub enum Action {
     Read {
         /// Number of the server.
         server: u8,
-        /// Slot of the lease, in pages.
+        /// Number of the slot in the lease.
         slot: u32,
         /// Identifies the request in its answer.
         op: u64,
@@ -84,7 +84,7 @@ pub enum Action {
     Write {
         /// Number of the server.
         server: u8,
-        /// Slot of the lease, in pages.
+        /// Number of the slot in the lease.
         slot: u32,
         /// Identifies the request in its answer.
         op: u64,
@@ -113,13 +113,13 @@ pub enum Action {
     Answer(Answer),
     /// Close the connection to this server.
     Disconnect(u8, Distrust),
-    /// The server stores no page any more: end the lease.
+    /// End the lease: its server stores no page any more.
     Release(u8),
     /// Log this line.
     Note(String),
 }
 
-/// A request to a server or the disk in progress.
+/// Request in progress, to a server or to the disk.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Read {
@@ -168,7 +168,7 @@ pub struct DeviceCounters {
     pub buffer_reads_count: u64,
     /// Reads of empty pages.
     pub zero_reads_count: u64,
-    /// Pages that servers dropped to make room.
+    /// Pages dropped from servers to make room for others.
     pub evicted_pages_count: u64,
     /// Pages that were copied or moved.
     pub moved_pages_count: u64,
@@ -212,7 +212,7 @@ pub struct Device {
     settings: Settings,
     seal: Seal,
     table: Table,
-    /// Eviction order of the pages that servers hold.
+    /// Pages that servers hold, in the order of their eviction.
     order: Order,
     servers: Servers,
     frames: Frames,
@@ -318,7 +318,7 @@ impl Device {
         self.now_us / 1000
     }
 
-    /// Number of frames that writes may still take: some are kept for reads.
+    /// Number of frames that writes may still take; some frames are reserved for reads.
     #[must_use]
     pub fn room(&self) -> usize {
         let kept = self.settings.frames as usize / 8;

@@ -13,10 +13,10 @@ const MOST_DETOURS: u8 = 4;
 const MOST_LOOKED_AT: usize = 64;
 
 impl Device {
-    /// Writes to a page from `from` on. The caller has checked [`Self::room`].
+    /// Writes `bytes` to a page, from offset `from` on. The caller has checked [`Self::room`].
     ///
-    /// With a disk, the write is answered as soon as a frame has it, unless it `is_durable`; otherwise once it is stored
-    /// at its places.
+    /// With a disk, a write that is not `is_durable` is answered as soon as its bytes are in a frame. Any
+    /// other write is answered once it is stored at its places.
     pub fn write(&mut self, job: usize, page: u32, from: usize, bytes: &[u8], is_durable: bool) {
         self.counters.writes_count += 1;
         let is_whole = bytes.len() == PAGE;
@@ -86,8 +86,8 @@ impl Device {
         frame.contents = Contents::Ready;
     }
 
-    /// Fills the remainder of a frame from the page's frame before it, if that is complete; otherwise the remainder is
-    /// fetched later.
+    /// Fills the remainder of a frame from the preceding frame of the same page, if that frame is complete.
+    /// Otherwise the remainder is fetched later.
     fn complement(&mut self, number: u32, before: Option<u32>) {
         let Some(before) = before else {
             return;
@@ -127,7 +127,8 @@ impl Device {
         }
     }
 
-    /// Continues a frame with the page's former contents, decrypted; `None`: the page was empty.
+    /// Continues a frame once the page's former contents are known. `before` has them decrypted; `None`: the
+    /// page was empty.
     pub(super) fn fill(&mut self, number: u32, before: Option<&[u8; PAGE]>) {
         match (self.frames.get(number).kind, before) {
             (Kind::Copy, Some(_)) => {
@@ -184,7 +185,7 @@ impl Device {
             let taken = is_for_servers.then(|| self.take(&others, page, may_evict));
             match taken.flatten() {
                 Some(place) => (places[copy], is_new[copy]) = (place, true),
-                // A copied page keeps its place if there is no other.
+                // A page that is only copied keeps its former place if there is no other.
                 None if kind == Kind::Copy => {}
                 None => places[copy] = Place::NONE,
             }
@@ -199,7 +200,8 @@ impl Device {
                     self.servers.free(before);
                 }
             }
-            // The entry can change now: nobody reads the page before the frame is done, and its former slot is free.
+            // The entry can change before the write is done: until then reads are answered from the frame,
+            // and the former slot is free already.
             let on_its_way = Entry::new(entry.version(), entry.tag, places, entry.is_on_disk());
             self.table.set(page, on_its_way);
         }
@@ -228,7 +230,7 @@ impl Device {
         }
     }
 
-    /// Returns true if a write without any place may wait for a server to be connected again.
+    /// Returns true if a write without any place should wait, since a server may be connected again.
     fn may_find_room(&self) -> bool {
         let too_old_ms = self.now_ms() - self.settings.request_timeout_ms;
         !self.settings.has_disk
@@ -244,7 +246,7 @@ impl Device {
         }
     }
 
-    /// Takes a slot for a page on a host other than those of `not_at`, if need be by evicting pages.
+    /// Takes a slot for a page on a host other than those of `not_at`; evicts pages if necessary and allowed.
     fn take(&mut self, not_at: &[Place], page: u32, may_evict: bool) -> Option<Place> {
         if let Some(place) = self.servers.take(not_at) {
             return Some(place);
@@ -270,7 +272,7 @@ impl Device {
         None
     }
 
-    /// Drops a page from servers, since it is on disk; it is out of the eviction order already.
+    /// Drops a page from servers, since it is on disk. The page is not in the eviction order any more.
     fn evicted(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for place in std::mem::replace(&mut entry.places, [Place::NONE; COPIES]) {
@@ -315,7 +317,7 @@ impl Device {
         }
     }
 
-    /// Tries another place for a copy that did not reach its place.
+    /// Tries another place for a copy that was not stored at its place.
     ///
     /// If the copy was never sent, its slot can be used for other pages.
     pub(super) fn copy_failed(&mut self, op: Op, was_sent: bool) {
@@ -350,7 +352,7 @@ impl Device {
         }
     }
 
-    /// Finishes a frame after all its places have answered.
+    /// Finishes a frame after requests to all its places were answered.
     fn complete(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (page, kind) = (frame.page, frame.kind);
@@ -387,7 +389,7 @@ impl Device {
                 self.told(number, None);
             }
             _ if self.may_find_room() => {
-                // Every place that the page was to have is free again.
+                // All places that were chosen for the page are free again.
                 let nowhere = Entry::new(before.version(), before.tag, places, false);
                 self.table.set(page, nowhere);
                 self.parked.push(number);
@@ -408,7 +410,7 @@ impl Device {
         }
         match self.table.get(page).has_place() {
             true if !self.order.contains(page) => self.order.enter(page),
-            // A page that only moves does not count as used.
+            // A page that was only moved does not count as used.
             true if kind == Kind::Copy => {}
             true => self.order.used(page),
             false => self.order.leave(page),
@@ -416,7 +418,8 @@ impl Device {
         self.leave(number);
     }
 
-    /// Reports the result to the client that waits for a frame. If none waits, the next flush reports a fault.
+    /// Reports the result to the client that waits for a frame. If no client waits, the next flush reports
+    /// the fault.
     fn told(&mut self, number: u32, fault: Option<Fault>) {
         let kind = self.frames.get(number).kind;
         match (self.frames.get_mut(number).job.take(), fault) {

@@ -1,4 +1,4 @@
-//! Background work: moves pages away from servers that end, and restores lost copies.
+//! Background work: moves pages away from servers whose leases end, and restores lost copies.
 
 use super::{Action, Device, Revocation};
 use crate::device::frames::{Contents, Kind};
@@ -13,14 +13,15 @@ const MOST_MOVING: usize = 64;
 /// Time between two passes.
 const PAUSE_MS: i64 = 1000;
 
-/// Repeated passes over all pages, as long as there is a reason for one.
+/// State of the passes over all pages, which are repeated as long as there is a reason.
 #[derive(Default)]
 pub(super) struct Sweep {
     is_wanted: bool,
     at: u32,
-    /// True if a page was skipped in this pass: a server's number may still be in use.
+    /// True if a page was skipped in this pass. It may still refer to a server that has ended, so that
+    /// server's number cannot be reused yet.
     is_partial: bool,
-    /// True if a page may have too few copies, by the last pass or an event since.
+    /// True if the last pass, or an event since then, showed that a page may have too few copies.
     is_short: bool,
     /// True if this pass found a page with too few copies.
     has_found: bool,
@@ -130,14 +131,15 @@ impl Device {
         self.starting.push_back(frame);
     }
 
-    /// Returns true if the page lacks a copy. A page that is only on disk returns to servers when it is read.
+    /// Returns true if the page lacks a copy. A page that is only on disk does not count: it returns to
+    /// servers when it is read.
     fn has_too_few_copies(&self, page: u32, entry: &Entry) -> bool {
         (entry.has_place() || !entry.is_on_disk())
             && self.is_wanted_at_servers(page)
             && self.has_free_slot(&entry.places)
     }
 
-    /// Returns true if a page that moves goes to other servers, false if only to disk.
+    /// Returns true if a page is to be moved to other servers, and false if only to disk.
     pub(super) fn moves_to_servers(&self, entry: Entry) -> bool {
         let is_leaving = |place: &Place| self.servers.state(*place) == LeaseState::Draining;
         !(entry.places.iter().any(is_leaving)
@@ -145,7 +147,7 @@ impl Device {
             && self.settings.on_revocation == Revocation::Disk)
     }
 
-    /// Removes copies at servers that end, if another copy exists and the settings allow it.
+    /// Removes copies at servers whose leases end, if another copy exists and the settings allow it.
     pub(super) fn remove_leaving_copies(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for copy in 0..COPIES {
@@ -158,8 +160,8 @@ impl Device {
             let may_leave = match self.settings.on_revocation {
                 Revocation::Drop => is_elsewhere,
                 Revocation::Disk => entry.is_on_disk(),
-                // If no server has room, the page is dropped there in spite of the setting, since another
-                // copy exists.
+                // If no server has room, the copy at the leaving server is dropped in spite of the setting,
+                // since another copy exists.
                 Revocation::Migrate => is_elsewhere && !self.has_free_slot(&entry.places),
             };
             if may_leave {

@@ -86,7 +86,7 @@ impl<S: Read + Write> BufferedStream<S> {
         self.outward.len() - self.sent
     }
 
-    /// Sends as much as the socket accepts; returns true if bytes are left.
+    /// Sends as much as the socket accepts; returns true if unsent bytes remain.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         while self.sent < self.outward.len() {
             match self.stream.write(&self.outward[self.sent..]) {
@@ -123,7 +123,7 @@ mod tests {
         assert!(ours.receive().unwrap());
         assert_eq!(ours.received(), b"de");
 
-        // More than a socket accepts, so that bytes are left.
+        // More than the socket accepts at once, so that unsent bytes remain.
         let sent = vec![7; 8 << 20];
         ours.push(&sent);
         assert!(ours.send().unwrap() && ours.unsent_bytes() > 0);

@@ -8,7 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Maximum bytes of answers that are unsent or being assembled, beyond which no further request is read.
+/// Limit of bytes in answers that are unsent or being assembled. Above it, no further request of this client
+/// is read.
 const MOST_UNTAKEN: usize = 4 << 20;
 
 /// A client's connection: requests in, answers out.
@@ -68,12 +69,12 @@ impl Client {
         self.stream.push(&answer.bytes);
     }
 
-    /// Returns true if the client has to read answers before its next request is handled.
+    /// Returns true if the client must read answers before its next request is handled.
     fn is_full(&self) -> bool {
         self.stream.unsent_bytes() + self.awaited_bytes > MOST_UNTAKEN
     }
 
-    /// Sends as much as the socket accepts; returns true if bytes are left.
+    /// Sends as much as the socket accepts; returns true if unsent bytes remain.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         self.stream.send()
     }
@@ -191,8 +192,8 @@ impl AsFd for Client {
     }
 }
 
-/// Splits a range by pages: number of each page, offset and length within it, and offset within the
-/// range.
+/// Splits a range by pages. The values are, for each page: its number, offset and length within the page, and
+/// offset within the range.
 fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (u32, usize, usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {

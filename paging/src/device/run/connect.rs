@@ -7,11 +7,11 @@ use std::time::Duration;
 
 /// Timeout of one attempt.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Shortest pause between attempts, the first one; pauses grow up to [`MOST_PAUSE_US`].
+/// Pause after the first failed attempt. After each further one the pause doubles, up to [`MOST_PAUSE_US`].
 const LEAST_PAUSE_US: i64 = 100_000;
 const MOST_PAUSE_US: i64 = 5_000_000;
 
-/// Schedule of attempts to connect.
+/// Schedule of attempts to connect to one server.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     is_under_way: bool,

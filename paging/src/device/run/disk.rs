@@ -1,6 +1,8 @@
-//! The copy on this host's disk: a file as large as the device, past the page cache, read and written by a few threads.
+//! The copy on this host's disk: a file as large as the device. A few threads read and write it, without the
+//! page cache.
 //!
-//! The file has no name, and its key is only in this process: nothing readable is left when the clerk ends, however it ends.
+//! The file has no name, and only this process has the key to its contents. So nothing readable is left when
+//! the clerk ends, however it ends.
 
 use crate::device::frames::{PAGE, PageBytes};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
@@ -137,7 +139,7 @@ impl DiskQueues {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles requests for ever: the process ends with its device.
+    /// Handles requests for ever; the thread ends with the process.
     fn work(&self) {
         loop {
             let done = match self.next() {

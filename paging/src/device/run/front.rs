@@ -1,5 +1,5 @@
-//! The socket for clients: each handshake has a thread of its own; after it, the device's thread owns the
-//! connection.
+//! The socket for clients. Each handshake has its own thread; after the handshake, the connection belongs to
+//! the device's thread.
 
 use super::{Handle, Message, StartError};
 use crate::device::frames::PAGE;

@@ -1,7 +1,7 @@
 //! A running device: one thread serves its clients and uses its servers, and waits for all of them together.
 //!
-//! Other threads do slow work and report the results: connecting ([`connect`]), the disk, requests to the
-//! recruiter.
+//! Other threads do slow work and report the results: they connect ([`connect`]), use the disk, and send
+//! requests to recruiters.
 
 mod buffered;
 mod client;
@@ -83,7 +83,7 @@ pub enum LeaseNews {
     Unreachable(String),
     /// The server of this lease reports that the lease has ended.
     Over(String),
-    /// Numbers of pages in use and free, sent at intervals.
+    /// Numbers of used and free pages, sent at intervals.
     Demand(Demand),
 }
 
@@ -129,7 +129,8 @@ impl Handle {
         self.tell(Message::Join(source));
     }
 
-    /// The lease ends soon, or is not needed: its pages are moved, and [`LeaseNews::Released`] follows.
+    /// Has the device stop using a lease that ends soon or is not needed. Its pages are moved, and
+    /// [`LeaseNews::Released`] follows.
     pub fn leave(&self, lease: &str) {
         self.tell(Message::Leave(lease.to_owned()));
     }
@@ -161,8 +162,7 @@ pub struct RunningDevice {
 }
 
 impl RunningDevice {
-    /// Starts the device. From then on clients can connect, and their writes go to disk until there are
-    /// servers.
+    /// Starts the device. From then on clients can connect; until there are servers, their writes go to disk.
     ///
     /// # Errors
     /// [`StartError`].

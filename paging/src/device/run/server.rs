@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Bit of a cookie whose successful answer is followed by a page.
+/// Bit that is set in the cookies of reads: a successful answer to a read is followed by a page.
 const READS: u64 = 1 << 63;
 
 /// The connection: requests out, answers in.
@@ -27,7 +27,8 @@ pub(super) enum Reply<'a> {
 impl Connection {
     pub(super) fn new(wire: Wire) -> io::Result<Self> {
         wire.set_nonblocking()?;
-        // Closing must drop unsent bytes: late pages must not reach the server after newer ones.
+        // When the connection is closed, unsent bytes must be dropped: late pages must not reach the server
+        // after newer ones.
         set_socket_linger(&wire, Some(Duration::ZERO))?;
         Ok(Self {
             stream: BufferedStream::new(wire),
@@ -58,7 +59,7 @@ impl Connection {
         self.stream.push(&bytes.0);
     }
 
-    /// Sends as much as the socket accepts; returns true if bytes are left.
+    /// Sends as much as the socket accepts; returns true if unsent bytes remain.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         if self.stream.send()? {
             return Ok(true);
@@ -86,8 +87,8 @@ impl Connection {
     /// Returns the next complete answer.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`]: the bytes are no answer, so that no later answer can be
-    /// found either.
+    /// [`io::ErrorKind::InvalidData`]: the bytes are no answer, so the beginning of the next answer is
+    /// unknown, too.
     pub(super) fn next_reply(&mut self) -> io::Result<Option<Reply<'_>>> {
         let Some(head) = self.stream.received().first_chunk() else {
             return Ok(None);

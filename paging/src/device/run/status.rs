@@ -36,7 +36,7 @@ pub struct ServerStatus {
     /// Address or name of the host.
     #[serde(default)]
     pub host: String,
-    /// Id of the lease; absent for a server given by hand.
+    /// Id of the lease; absent for a server that the user named.
     pub lease: Option<String>,
     /// `up`, `down`, `draining` or `gone`.
     pub state: String,

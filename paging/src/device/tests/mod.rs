@@ -50,12 +50,14 @@ proptest! {
         }
         world.settle();
         prop_assert!(world.device.is_idle());
-        // Late bytes of a lost connection overwrite no page in use.
+        // Unless a server altered pages, no page is corrupt: late bytes of lost connections have overwritten
+        // no page in use.
         let has_lied = steps.iter().any(|step| matches!(step, Step::Flip(_)));
         prop_assert!(has_lied || world.device.counters().corrupt_pages_count == 0);
     }
 
-    /// Two copies at servers: servers are lost for good one after the other, with time to restore copies in between.
+    /// With two copies of each page, two servers are lost for good, one after the other. The copies are
+    /// restored in between, so no page is lost.
     #[test]
     fn with_two_copies_any_one_server_can_go(
         writes in prop::collection::vec((0..PAGES, any::<u8>()), 1..60),
@@ -101,7 +103,7 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
     }
     assert_eq!(world.device.counters().evicted_pages_count, 4);
     let disk_reads = |world: &World| world.device.counters().disk_reads_count;
-    // Pages 4 to 7 are at servers; 4 is used once more, so that 5 is evicted first.
+    // Pages 4 to 7 are at servers. Page 4 is used once more, so that page 5 is evicted first.
     world.do_step(&Step::Read(4));
     finish(&mut world);
     assert_eq!(disk_reads(&world), 0);
@@ -118,10 +120,10 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
     assert_eq!(disk_reads(&world), 2);
 }
 
-/// After the same writes, pages 4 and 0 are read: which pages servers hold depends on the policy.
+/// After the same writes, pages 4 and 0 are read. The pages that servers then hold depend on the policy.
 #[test]
 fn the_policy_chooses_the_pages_that_servers_have() {
-    // One world per page, since reading a page may move it.
+    // Each page is checked in its own world, since reading a page may move it.
     let is_at_servers = |policy, page| {
         let mut world = World::evicting(policy, 1, true, 1, 4, Revocation::Migrate);
         let steps = (0..8).map(|page| Step::Write(page, page as u8));
@@ -138,11 +140,11 @@ fn the_policy_chooses_the_pages_that_servers_have() {
         let pages = (0..8).filter(|page| is_at_servers(policy, *page));
         pages.collect::<Vec<_>>()
     };
-    assert_eq!(at_servers(Policy::Lru), [0, 4, 6, 7]); // 5 is the least recently used
-    assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // 4 came before 5
-    assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // 4 was never admitted
-    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // the hand clears 4's mark and goes on to 5
-    assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // 4 was used only once
+    assert_eq!(at_servers(Policy::Lru), [0, 4, 6, 7]); // page 5 is the least recently used
+    assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // page 4 was stored before page 5
+    assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // page 4 was never admitted
+    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // clears the mark of page 4, evicts page 5
+    assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // page 4 was used only once
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn the_only_copy_lost_is_an_error_and_said_by_name() {
     );
     let is_named = |words: &String| words.contains("page 3 cannot be read");
     assert!(world.notes.iter().any(is_named), "{:?}", world.notes);
-    // A page never written to that server is not affected, and a page written now has no place.
+    // Page 4 was never written, and so reads as zeroes. Page 5 cannot be written, since no server is left.
     world.do_step(&Step::Read(4));
     world.do_step(&Step::Write(5, 1));
     world.settle();
@@ -219,7 +221,7 @@ fn a_server_that_is_slow_is_kept_and_one_that_is_silent_is_left() {
     for page in 0..PAGES {
         world.do_step(&Step::Write(page, 1));
     }
-    // Every answer is late, but one arrives every second.
+    // Every answer comes late, but answers come every second: the server is slow, and not silent.
     while !world.under_way.is_empty() {
         world.wait(1000);
         world.do_step(&Step::Deliver(0));
@@ -258,7 +260,7 @@ fn a_server_that_changes_pages_is_found_out_and_left() {
     assert!(world.contents().into_iter().all(|is_right| is_right));
     let corrupt = world.device.counters().corrupt_pages_count;
     assert_eq!(corrupt, 6);
-    // Repaired: pages of the disk went back to servers.
+    // The altered copies were replaced from disk: reading all pages again finds no further corrupt page.
     finish(&mut world);
     assert!(world.contents().into_iter().all(|is_right| is_right));
     assert_eq!(world.device.counters().corrupt_pages_count, corrupt);
@@ -273,7 +275,7 @@ fn copies_that_cannot_be_reached_do_not_count() {
     finish(&mut world);
     assert!(world.device.has_all_copies());
     world.do_step(&Step::Down(1));
-    // After any time, one copy of each page is reachable.
+    // However much time passes, only one copy of each page is reachable.
     finish(&mut world);
     assert!(!world.device.has_all_copies());
     assert_eq!(world.device.unreachable_pages(), PAGES);
@@ -287,7 +289,8 @@ fn a_forged_answer_takes_no_copy_from_the_disk() {
     let mut world = World::new(1, true, 1, 16, Revocation::Migrate);
     for page in 0..PAGES {
         world.do_step(&Step::Write(page, 9));
-        // Each page is still in transit to the disk; the server answers the disk's request.
+        // While each page is in transit to the disk, the server answers the request that was sent to the
+        // disk.
         world.do_step(&Step::Forge(0, 0, Forgery::Failed));
         world.do_step(&Step::Forge(0, 0, Forgery::Wrote));
         world.do_step(&Step::Up(0));
@@ -304,7 +307,7 @@ fn a_request_that_is_left_out_among_answers_is_given_up() {
     world.do_step(&Step::Write(0, 1));
     world.do_step(&Step::Silent(0));
     world.do_step(&Step::Deliver(0));
-    // The server is up again, and answers repeatedly, but not that request.
+    // The server is connected again and answers other requests, but never the write of page 0.
     world.do_step(&Step::Up(0));
     for byte in 1..9 {
         world.do_step(&Step::Write(1, byte));

@@ -94,14 +94,14 @@ struct Host {
     is_up: bool,
     is_full: bool,
     is_silent: bool,
-    /// Bytes that a lost connection had sent, with the time of its loss.
+    /// Writes in transit when their connection was lost: time of the loss, slot and bytes.
     late: Vec<(i64, u32, [u8; PAGE])>,
 }
 
 /// A request of the engine.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum EngineRequest {
-    /// Read of a page; the second value counts the page's contents at that time.
+    /// Read of a page. The second value is the index of the page's contents when the read began.
     Read(u32, usize),
     Write(u32),
     Flush,
@@ -225,8 +225,8 @@ impl World {
             (EngineRequest::Read(page, since), 0) => {
                 let all = &self.pages[page as usize];
                 let may_be = |was: &[u8; PAGE]| was == data;
-                // A failed write may have been done or not, with later writes over a part of it: each byte must be one that
-                // was there.
+                // A failed write may have been done or not, and later writes may have replaced parts of it.
+                // So each byte must be one that the page once had at that offset.
                 let byte_was = |at: usize| all.iter().any(|was| was[at] == data[at]);
                 assert!(
                     all[since..].iter().any(may_be)
@@ -374,12 +374,12 @@ impl World {
             _ => None,
         };
         let others: Vec<u64> = self.under_way.iter().filter_map(op_of).collect();
-        // Small numbers are keys of the table without a generation.
+        // If no such request exists, a small number is sent: the key of a request, without a generation.
         let op = others.get(nth).copied().unwrap_or(nth as u64);
         self.lie(number, op, kind);
     }
 
-    /// Returns the first unanswered request that a connected server was sent.
+    /// Returns the index of the first unanswered request to a connected server.
     fn own(&self, number: u8) -> Option<usize> {
         let is_own = |action: &Action| matches!(action, Action::Read { server, .. } | Action::Write { server, .. } if *server == number);
         self.under_way.iter().position(is_own)
@@ -412,7 +412,7 @@ impl World {
         self.lie(number, op, kind);
     }
 
-    /// Sends a false answer: it must close its connection and complete nothing.
+    /// Sends a false answer. The device must close the connection, and complete no request.
     fn lie(&mut self, number: u8, op: u64, kind: Forgery) {
         let before = self.device.counters().disconnects_count;
         match kind {
@@ -439,7 +439,7 @@ impl World {
         }
     }
 
-    /// Completes the first request of some server, or one of the disk's.
+    /// Completes the oldest request of a server, or any request of the disk; `nth` chooses among them.
     fn deliver(&mut self, nth: usize) {
         let owner = |action: &Action| match action {
             Action::Read { server, .. } | Action::Write { server, .. } => Some(*server),
@@ -530,13 +530,14 @@ impl World {
         }
     }
 
-    /// For each page, whether a client can read it after everything has settled; a wrong byte fails the test.
+    /// Returns, for each page, whether a client can read it after everything has settled. A wrong byte fails
+    /// the test.
     pub(super) fn contents(&mut self) -> Vec<bool> {
         (0..PAGES)
             .map(|page| {
                 self.settle();
                 let before = self.failed_reads;
-                // Only the last write counts.
+                // After everything has settled, only the contents written last are right.
                 let last = *self.pages[page as usize].last().unwrap();
                 if !self.is_open[page as usize] {
                     self.pages[page as usize] = vec![last];

@@ -11,10 +11,10 @@ use gleaner_schemas::lending::{
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
-/// Number in place of a link's, for requests of the core itself.
+/// Stands in place of a link's number in requests of the core itself.
 const OWN: usize = usize::MAX;
 
-/// Lending since the last time that no memory was lent.
+/// Record of the present span of lending, which began when no memory was lent.
 #[derive(Debug, Default)]
 pub(super) struct LentSpan {
     pub(super) since_time_ms: Option<i64>,
@@ -23,8 +23,8 @@ pub(super) struct LentSpan {
 }
 
 impl Core {
-    /// Passes an event to the lender and carries out its actions. Returns the memory given back to the
-    /// kernel by this.
+    /// Passes an event to the lender and carries out the lender's actions. Returns the reclaim that this
+    /// caused, if any.
     ///
     /// `woke` is the time at which the event became known.
     pub(super) fn step(&mut self, event: Event, woke: Instant) -> Option<ReclaimRecord> {
@@ -44,8 +44,8 @@ impl Core {
                 }
                 Action::Revoke { lease_id, cause } => {
                     let given = after(woke, || self.store.revoke(&lease_id));
-                    // Leases that end one after the other share one line of the log, so that they displace
-                    // no other lines.
+                    // Leases that end one after the other share one line of the log. So they displace no
+                    // other lines.
                     gave(self.record(cause, given, true));
                 }
                 Action::Shrink { bytes, cause } => {
@@ -85,7 +85,7 @@ impl Core {
         reclaimed
     }
 
-    /// Records a reclaim, with the memory that is still lent.
+    /// Records a reclaim in the log, with the memory that is still lent.
     fn record(
         &mut self,
         cause: Cause,
@@ -165,7 +165,7 @@ impl Core {
     }
 }
 
-/// Runs `give_back`; its times count from when the reason became known.
+/// Runs `give_back`. The times in the result are counted from `woke`, when the reason became known.
 fn after(woke: Instant, give_back: impl FnOnce() -> store::ReclaimResult) -> store::ReclaimResult {
     let late_us = u64::try_from(woke.elapsed().as_micros()).unwrap_or(u64::MAX);
     let given = give_back();

@@ -16,9 +16,9 @@ const AGAIN_MS: i64 = 1000;
 /// Maximum length of a line; a sample has a few KiB.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Maximum number of reads from the agent before other inputs' turn.
+/// Maximum number of reads from the agent before other inputs are handled.
 const MOST_READS: usize = 4;
-/// Maximum length of an agent's faulty text in the log.
+/// Maximum length of an agent's text that is quoted in the log.
 const MOST_SAID_CHARS: usize = 300;
 
 /// The connection to the agent.
@@ -29,9 +29,9 @@ pub(super) struct Agent {
     line: Vec<u8>,
     /// Time of the agent's last message, or of the last attempt to connect.
     heard_ms: i64,
-    /// Reason of the disconnection that was logged last.
+    /// Reason, as logged last, why there is no agent.
     lost: Option<String>,
-    /// For measurements: the host counts as idle at every sample.
+    /// True in measurements: the host counts as idle at every sample.
     always_idle: bool,
 }
 
@@ -51,7 +51,7 @@ impl Agent {
         self.stream.as_ref()
     }
 
-    /// Time at which the agent counts as silent, or is to be connected to again.
+    /// Time at which the agent counts as silent or, if there is no agent, of the next attempt to connect.
     pub(super) fn due_ms(&self) -> i64 {
         let after = if self.stream.is_some() {
             SILENT_AFTER_MS
@@ -61,13 +61,14 @@ impl Agent {
         self.heard_ms.saturating_add(after)
     }
 
-    /// Connects to an agent if there is none, or disconnects one that is silent.
+    /// Connects to the agent if there is no connection, or disconnects an agent that is silent.
     pub(super) fn tick(&mut self, now_ms: i64) -> Vec<Event> {
         if now_ms < self.due_ms() {
             return Vec::new();
         }
         if self.stream.is_some() {
-            // The agent may have sent messages while this host slept, or was too busy to read.
+            // The agent may have sent messages that were not read yet, because this host slept or was too
+            // busy.
             let mut events = self.read_messages(now_ms);
             if now_ms >= self.due_ms() && self.stream.is_some() {
                 events.push(self.lose(now_ms, format!("silent for {SILENT_AFTER_MS} ms")));
@@ -131,7 +132,8 @@ impl Agent {
                     self.lost = None;
                     events.extend(self.event(message));
                 }
-                // Not the agent's protocol: the message may have been the owner's return.
+                // The message cannot be read, and it may have reported the owner's return. So the agent
+                // counts as lost.
                 Err(e) => {
                     // A decoder's error quotes the whole faulty text.
                     let why: String = e.to_string().chars().take(MOST_SAID_CHARS).collect();
@@ -184,7 +186,7 @@ impl Agent {
         }
     }
 
-    /// Drops the agent: from now on the owner counts as present.
+    /// Drops the connection to the agent; from now on the owner counts as present.
     fn lose(&mut self, now_ms: i64, why: String) -> Event {
         self.stream = None;
         self.line.clear();
@@ -193,7 +195,7 @@ impl Agent {
         Event::Returned(Cause::AgentLost)
     }
 
-    /// Logs a fault once, not every second.
+    /// Logs a fault once, and not again at every attempt.
     fn tell(&mut self, why: String) {
         if self.lost.as_ref() != Some(&why) {
             eprintln!(
@@ -219,8 +221,8 @@ fn of_owner(owner: &Owner) -> Event {
     }
 }
 
-/// Limits an agent's figures by the machine's memory as the kernel reports it: at most that much is available and
-/// lent together, and the headroom is a share of at least that much.
+/// Limits an agent's figures by the machine's memory as the kernel reports it. Available and lent memory
+/// together are at most that much, and the headroom is a share of at least that much.
 fn within(
     machine_bytes: u64,
     said: Categories,
@@ -342,7 +344,7 @@ mod tests {
             .unwrap();
         assert_eq!(agent.tick(4000), []);
         assert_eq!(agent.tick(7000), [LOST]);
-        // Connected to again a second later.
+        // The daemon connects to the agent again only a second later.
         assert_eq!(
             (agent.tick(7999), agent.stream().is_some()),
             (vec![], false)
@@ -378,7 +380,7 @@ mod tests {
         let all = flood.len();
         let feeder =
             std::thread::spawn(move || stream.write_all(flood.as_bytes()).map(|()| stream));
-        // The socket accepts all of it without blocking.
+        // The thread ends only after it has sent everything, which the socket accepts without blocking.
         let _stream = feeder.join().unwrap().unwrap();
         let most = (MOST_READS * (16 << 10)).div_ceil(all / 2000);
         let heard = agent.read_messages(0).len();

@@ -1,4 +1,5 @@
-//! The owner's socket: every local user may connect; the kernel identifies each (SO_PEERCRED).
+//! The owner's socket. Every local user may connect; the kernel identifies the user of each connection
+//! (SO_PEERCRED).
 
 mod peer;
 
@@ -14,14 +15,13 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of clients; a further one replaces the client that was silent longest.
+/// Maximum number of clients. A further client replaces the one that was silent longest.
 const MOST_CLIENTS: usize = 32;
 /// Maximum length of a line; commands are short.
 const LONGEST_LINE: usize = 4096;
-/// Maximum number of commands per read; a client that sends more without waiting for answers is
-/// disconnected.
+/// Maximum number of commands per read. A client that sends more without waiting for answers is disconnected.
 const MOST_COMMANDS: usize = 8;
-/// Maximum of unsent bytes; a client that lets more wait is disconnected.
+/// Maximum number of unsent bytes. A client that leaves more unread is disconnected.
 const MOST_WAITING: usize = 4 << 20;
 
 /// A command, with the user who sent it.
@@ -38,7 +38,7 @@ pub(super) struct ReceivedCommand {
 pub(super) struct Control {
     listener: UnixListener,
     path: PathBuf,
-    /// Lock of the socket, held until the process ends, however it ends.
+    /// Lock of the socket, held until the process ends in any way.
     _lock: OwnedFd,
     group: u32,
     clients: BTreeMap<u64, Client>,
@@ -51,12 +51,12 @@ struct Client {
     peer: Peer,
     line: Vec<u8>,
     waiting: Vec<u8>,
-    /// Number of the client's last read among all reads and arrivals.
+    /// Number of the client's last read or arrival, in the order of all clients' reads and arrivals.
     heard: u64,
 }
 
 impl Control {
-    /// Listens at `path`; a file that a dead daemon left is replaced.
+    /// Listens at `path`. A socket file left by a daemon that has died is replaced.
     ///
     /// # Errors
     /// The system's error; `AddrInUse` if another daemon listens.
@@ -76,7 +76,7 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        // Every user of the machine may have memory given back; other commands check privileges.
+        // Every user of the machine may have memory given back; other commands check the user's permissions.
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
         Ok(Self {
             group: fs::metadata(path)?.gid(),
@@ -92,7 +92,7 @@ impl Control {
         &self.listener
     }
 
-    /// Connections to wait for; true if output waits on the connection.
+    /// Returns the connections to wait for; the last value is true if output waits to be sent.
     pub(super) fn streams(&self) -> impl Iterator<Item = (u64, &UnixStream, bool)> {
         let stream = |(id, client): (&u64, _)| {
             let client: &Client = client;
@@ -115,7 +115,7 @@ impl Control {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                // No client is waiting, or no descriptor is left: then a later call accepts the clients.
+                // No client is waiting; or no descriptor is left, and a later call accepts the clients.
                 Err(_) => return,
             };
             let Ok(peer) = Peer::of(&stream) else {
@@ -317,7 +317,7 @@ mod tests {
             })
             .collect();
         assert_eq!(control.streams().count(), MOST_CLIENTS);
-        // The newest client is heard.
+        // The newest client was not replaced: its command is received.
         (&crowd[MOST_CLIENTS + 4])
             .write_all(b"{\"command\":\"status\"}\n")
             .unwrap();

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 /// Message from any other thread to the core.
 #[derive(Debug)]
 pub(crate) enum CoreMessage {
-    /// A request of a recruiter; exactly one answer comes back on that link's [`LinkEnd::answers`].
+    /// A request of a recruiter. The core sends exactly one answer, to that link's [`LinkEnd::answers`].
     Request {
         /// Number of the link ([`LinkEnd::link`]).
         link: usize,
@@ -41,7 +41,7 @@ pub(crate) enum CoreMessage {
         /// Receiver of the result.
         done: Sender<String>,
     },
-    /// Memory use, looked up for the owner who asked on `connection`.
+    /// Memory use, measured for the owner's command on `connection`.
     Looked {
         /// Connection of the owner's command.
         connection: u64,
@@ -61,22 +61,22 @@ impl Inbox {
     /// Sends a message; returns false if the core has ended.
     pub(crate) fn tell(&self, told: CoreMessage) -> bool {
         let is_heard = self.sender.send(told).is_ok();
-        // A full counter has woken the core already.
+        // If the counter is full, the core was woken already.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         is_heard
     }
 }
 
-/// A link's connections to the core. The link runs in threads of its own, and may end and restart at any time.
+/// A link's connections to the core. The link runs in other threads, and may end and restart at any time.
 #[derive(Debug)]
 pub(crate) struct LinkEnd {
     /// Number of the link: its place among the configured recruiters.
     pub(crate) link: usize,
     /// Inbox of the core, for requests and the link's state.
     pub(crate) core: Inbox,
-    /// Announcement to send on connecting and on every change (the core renews the announcement at an interval).
+    /// Announcement to send on connecting and at every change. The core renews it at intervals.
     pub(crate) announcements: watch::Receiver<Arc<Announcement>>,
-    /// Answers in the order of requests. Drop answers to requests of an earlier connection.
+    /// Answers, in the order of the requests. The link drops answers to requests of an earlier connection.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Makes links for recruiters of these names.
+    /// Makes one link for each recruiter in `names`.
     ///
     /// # Errors
     /// The kernel gives no event descriptor.
@@ -149,7 +149,7 @@ impl Links {
         self.told.try_recv().ok()
     }
 
-    /// Notes that a link is up or down. Returns whether any link is up if that has changed.
+    /// Records that a link is up or down. Returns whether any link is up, or `None` if that has not changed.
     pub(crate) fn set_up(&mut self, link: usize, is_up: bool) -> Option<bool> {
         let before = !self.up.is_empty();
         if is_up {

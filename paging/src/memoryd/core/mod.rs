@@ -51,14 +51,14 @@ pub(crate) struct Core {
     control: Control,
     pressure: Option<Pressure>,
     links: Links,
-    /// Requests for another thread to measure memory and write wishes, for a connection of the owner.
+    /// Sends another thread the owner's commands for which it measures memory and writes wishes.
     looks: Sender<SlowCommand>,
     /// Commands that wait for the measurement of memory before they are answered.
     unanswered: BTreeMap<u64, PendingCommand>,
     /// Becomes readable on SIGTERM and SIGINT.
     end: UnixStream,
     wishes: OwnerWishes,
-    /// True if [`Self::wishes`] have changed since they were last passed on for writing.
+    /// True if [`Self::wishes`] have changed since they were last sent to be written.
     has_new_wishes: bool,
     log: Log,
     lent: LentSpan,
@@ -96,11 +96,11 @@ struct PendingCommand {
     is_privileged: bool,
 }
 
-/// Other threads' ends of the core's channels.
+/// Ends of the core's channels that other threads use.
 pub(crate) struct CoreEnds {
     /// Ends of the links, in the order of the recruiters.
     pub(crate) links: Vec<LinkEnd>,
-    /// Commands whose wishes are to be written and memory measured; [`CoreMessage::Looked`] is the answer.
+    /// Commands for which wishes are written and memory is measured; the answer is [`CoreMessage::Looked`].
     pub(crate) looks: Receiver<SlowCommand>,
     /// File of the owner's wishes.
     pub(crate) kept: WishesFile,
@@ -177,7 +177,7 @@ impl Core {
         Ok((core, ends))
     }
 
-    /// Lends until it is told to end; returns after all memory is given back.
+    /// Lends until SIGTERM or SIGINT; returns after all memory is given back.
     ///
     /// # Errors
     /// The kernel fails to wait for inputs.
@@ -269,7 +269,8 @@ impl Core {
         }
     }
 
-    /// Bytes of guests' pages: whole slabs if huge pages fill them, else fewer.
+    /// Returns an estimate of guests' resident bytes: the size of their slabs, or the anonymous memory of the
+    /// process if that is less. It is less if slabs without huge pages were written only in part.
     fn resident_bytes(&self) -> u64 {
         let held_bytes = self.store.held_bytes();
         itself::anonymous_bytes().map_or(held_bytes, |bytes| bytes.min(held_bytes))
@@ -342,7 +343,7 @@ impl Core {
                 );
             }
             Err(e) => {
-                // Without random bytes no unguessable id can be made.
+                // Without random bytes, no id can be made that nobody can guess.
                 eprintln!("gleaner-memoryd: no random bytes: {e}");
                 let refusal = Refusal {
                     detail: format!("the host has no random bytes: {e}"),
@@ -380,7 +381,7 @@ impl Core {
         }
     }
 
-    /// Answers an owner's command with the measured memory.
+    /// Answers an owner's command, now that memory is measured.
     fn answer_owner(&mut self, connection: u64, memory: Memory) {
         if let Some(asked) = self.unanswered.remove(&connection) {
             let lending = self.lending(memory, asked);
@@ -396,7 +397,7 @@ fn said(written: std::io::Result<()>) {
     }
 }
 
-/// Returns an unguessable id of 128 bits.
+/// Returns an id of 128 bits that nobody can guess.
 fn fresh_id() -> gleaner_trust::Result<String> {
     Ok(hex::encode(&random::bytes::<16>()?))
 }

@@ -12,7 +12,7 @@ use gleaner_schemas::lending::{
 use std::time::Instant;
 
 impl Core {
-    /// Executes the owner's command, and answers when it is done.
+    /// Executes a command of the owner, and answers when the command is done.
     pub(super) fn owner(&mut self, asked: ReceivedCommand, woke: Instant) {
         let ReceivedCommand {
             connection,
@@ -109,8 +109,8 @@ impl Core {
         }
     }
 
-    /// State of lending. An unprivileged user sees only sums: no lease, no client, and nothing about the
-    /// owner's presence.
+    /// Returns the state of lending. A user without privileges sees only sums: no lease, no client, and
+    /// nothing about the owner's presence.
     pub(super) fn lending(&self, memory: Memory, asked: PendingCommand) -> LendingState {
         let time_ms = clock::wall_ms();
         let pause = self.wishes.pause.filter(|pause| is_on(*pause, time_ms));
@@ -142,7 +142,7 @@ impl Core {
     }
 }
 
-/// Removes the owner's times from a quota.
+/// Removes from a quota the times that show when the owner was present.
 fn without_times(quota: HostQuota) -> HostQuota {
     HostQuota {
         idle_for_ms: None,
@@ -165,8 +165,8 @@ fn is_on(pause: Pause, now_ms: i64) -> bool {
     pause.until_time_ms.is_none_or(|until| until > now_ms)
 }
 
-/// Returns the pause after a request of `peer`. A user who may not end the present pause can only extend
-/// it.
+/// Returns the pause that results from a request of `peer`. A user who may not end the present pause can only
+/// extend it.
 fn paused(
     before: Option<Pause>,
     duration_ms: Option<i64>,

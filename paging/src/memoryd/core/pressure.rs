@@ -8,10 +8,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 const FILE: &str = "/proc/pressure/memory";
-/// Trigger: tasks waited for memory for 100 ms within 2 s, the shortest window that needs no privilege.
+/// Trigger of notices: tasks waited for memory for 100 ms within 2 s, the shortest window that needs no
+/// privilege.
 const TRIGGER: &[u8] = b"some 100000 2000000\0";
 
-/// Descriptor that becomes urgent (POLLPRI) when memory runs short, at most once a window.
+/// Descriptor that reports an urgent event (POLLPRI) when memory runs short, at most once per window.
 #[derive(Debug)]
 pub(super) struct Pressure(File);
 
@@ -64,8 +65,9 @@ impl MeminfoFigures {
         })
     }
 
-    /// Returns true if giving memory back would help. Tasks also wait for memory when there is plenty: to
-    /// assemble huge pages like ours, or within a control group's own limit.
+    /// Returns true if giving memory back would help. Tasks may also wait for memory when enough is
+    /// available: while the kernel assembles huge pages such as those of leases, or within the limit of a
+    /// control group.
     pub(super) fn is_short(self) -> bool {
         self.available_bytes < self.total_bytes / 4
     }

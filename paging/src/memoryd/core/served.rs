@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Minimum time between two measurements of the rate.
 const LOOK_EVERY_MS: i64 = 1000;
 
-/// Rate of requests served.
+/// Rate of served requests.
 #[derive(Debug)]
 pub(super) struct ServedRequests {
     load: Arc<Load>,
@@ -26,7 +26,7 @@ impl ServedRequests {
         }
     }
 
-    /// Counts of all requests since the start.
+    /// Returns the counts of all requests since the start.
     pub(super) fn told(&self) -> PagesServed {
         let counted = self.load.counted();
         let bounds = BOUNDS_US.iter().copied().map(Some).chain([None]);
@@ -44,8 +44,8 @@ impl ServedRequests {
         }
     }
 
-    /// Requests per second since the last measurement; if that was just now, the rate measured
-    /// then.
+    /// Returns the number of requests per second since the last measurement. If that was less than a second
+    /// ago, returns its result again.
     pub(super) fn per_s(&mut self, now_ms: i64) -> f64 {
         let passed_ms = now_ms.saturating_sub(self.looked_ms);
         if passed_ms >= LOOK_EVERY_MS {

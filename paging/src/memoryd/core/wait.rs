@@ -72,7 +72,7 @@ impl Core {
         })
     }
 
-    /// Time at which work is due without any input.
+    /// Returns the time at which work is due even without any input.
     fn due_ms(&self, now_ms: i64) -> i64 {
         let look_ms = self
             .lent

@@ -4,7 +4,7 @@ use gleaner_schemas::lending::Announcement;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Announcement to send, with the time of its making.
+/// Announcement to send, with the time at which it was made.
 #[derive(Clone, Debug)]
 pub(super) struct TimedAnnouncement {
     at: Instant,
@@ -20,8 +20,7 @@ impl TimedAnnouncement {
         }
     }
 
-    /// Returns the announcement with its durations adjusted to `now`, for recruiters that connect
-    /// later.
+    /// Returns the announcement with its durations adjusted to `now`, for a recruiter that connects later.
     pub(super) fn adjusted_to(&self, now: Instant) -> Announcement {
         let passed = now.saturating_duration_since(self.at).as_millis();
         let passed_ms = i64::try_from(passed).unwrap_or(i64::MAX);

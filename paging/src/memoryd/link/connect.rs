@@ -17,16 +17,16 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-/// Timeout of connection, TLS and upgrade, each.
+/// Timeout of each step: connection, TLS and upgrade.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum length of a message: revocation lists with escaped line ends, and the JSON around them. A request has a
-/// few hundred bytes.
+/// Maximum length of a message: that of revocation lists with escaped line ends and the JSON around them. A
+/// request has only a few hundred bytes.
 const LONGEST_MESSAGE_BYTES: usize =
     MOST_REVOCATIONS_BYTES + MOST_REVOCATIONS_BYTES / 16 + (64 << 10);
-/// Maximum of unsent bytes for a recruiter that reads nothing, including answers to its pings. The largest
-/// announcement, with names of control characters, has half as many.
+/// Maximum number of unsent bytes, including answers to pings, for a recruiter that reads nothing. The
+/// largest possible announcement, whose names consist of control characters, has half as many.
 const MOST_WAITING_BYTES: usize = 8 << 20;
-/// Small, since there is one connection that receives little.
+/// The read buffer is small, since there is only one connection, and it receives little.
 const READ_BUFFER_BYTES: usize = 4 << 10;
 
 /// A stream of TCP, or TLS over TCP.
@@ -45,9 +45,9 @@ pub(super) struct PeerCertificates {
 /// A connection to a recruiter.
 pub(super) struct RecruiterConnection {
     pub(super) socket: Socket,
-    /// Address of this host on the connection.
+    /// Address that this host has on the connection.
     pub(super) here: IpAddr,
-    /// Certificates shown; `None` without TLS.
+    /// Certificates shown by the recruiter; `None` without TLS.
     pub(super) shown: Option<PeerCertificates>,
 }
 
@@ -116,7 +116,7 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<T, Link
     done.map_err(LinkError::Connect)
 }
 
-/// Makes one log line of arbitrary bytes.
+/// Makes one log line of arbitrary bytes that a recruiter has sent.
 fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -10,7 +10,7 @@ pub(crate) enum LinkError {
     /// The address is malformed.
     #[error("recruiter {0}")]
     Address(#[from] gleaner_trust::AddressError),
-    /// This host has no id, so that its announcements could not be told apart from other hosts'.
+    /// This host has no id, so recruiters could not distinguish its announcements from those of other hosts.
     #[error(
         "this host has no /etc/machine-id: set host_id in the configuration of gleaner-memoryd"
     )]

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// Timeout of sending a message; a stopped recruiter's buffers fill up.
+/// Timeout of sending a message: the buffers towards a recruiter that has stopped reading fill up.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
-/// Time after which a link counts as good: a later failure counts as the first.
+/// Time after which a link counts as good. A failure after this time counts as a first failure.
 const GOOD: Duration = Duration::from_secs(5);
 /// Maximum wait after the first failure.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const LONGEST_ASKED_MS: i64 = 60_000;
 /// Maximum length of a recruiter's text in the log.
 const MOST_SAID_CHARS: usize = 300;
-/// Wait until a retry after a refusal because too many requests were waiting.
+/// Time after which to repeat a request that was refused because too many requests were waiting.
 const BUSY_MS: i64 = 1000;
 
 /// Link to one recruiter.
@@ -39,15 +39,15 @@ pub(super) struct Link {
     pub(super) host_id: String,
     pub(super) identity: Arc<Identity>,
     pub(super) entrance: Arc<Entrance>,
-    /// Reason why the last revocation lists were rejected, as logged last.
+    /// Reason, as logged last, why revocation lists were rejected.
     pub(super) rejected: Option<String>,
     pub(super) announce_every: Duration,
     pub(super) pages: Option<PageAddress>,
     pub(super) end: LinkEnd,
     /// Last announcement of the core; `None` before the first.
     pub(super) latest: Option<TimedAnnouncement>,
-    /// Number of the connection that each unanswered request came by; the core answers in the same order. Request ids do
-    /// not identify requests, as each connection has its own.
+    /// For each unanswered request, the number of the connection by which it came. The core answers in the
+    /// same order. Request ids would not identify requests, as each connection has its own ids.
     pub(super) waiting: VecDeque<u64>,
     /// Number of the present connection.
     pub(super) connection: u64,
@@ -56,21 +56,21 @@ pub(super) struct Link {
 /// A connection of a link.
 struct Connection {
     socket: Socket,
-    /// Address of this host on the connection.
+    /// Address that this host has on the connection.
     here: IpAddr,
     shown: Option<PeerCertificates>,
     heard_at: Instant,
     pinged_at: Instant,
 }
 
-/// The core has ended.
+/// Shows that the core has ended.
 struct End;
 
 impl Link {
     /// Keeps the link until the core ends.
     pub(super) async fn keep(mut self) {
-        // Waits never exceed the time between two announcements: so a restarted recruiter learns of every host within that
-        // time.
+        // A wait never exceeds the time between two announcements. So a restarted recruiter learns of every
+        // host within that time.
         let mut backoff = Backoff::new(FIRST_WAIT, self.announce_every.min(LONGEST_WAIT));
         let mut said = None;
         loop {
@@ -144,7 +144,7 @@ impl Link {
     }
 
     async fn talk(&mut self, connection: &mut Connection) -> Result<End, LinkError> {
-        // A network partition causes no error: a peer that answers no ping counts as disconnected.
+        // A network partition causes no error. So a recruiter that answers no ping counts as disconnected.
         let silence = self.announce_every * 2;
         let mut lists = self.entrance.changes();
         self.recheck(connection)?; // lists may have arrived since the handshake
@@ -173,7 +173,7 @@ impl Link {
                         return Ok(End);
                     }
                 }
-                // The sender lives as long as the link does.
+                // This cannot fail: the sender lives as long as the link.
                 _ = lists.changed() => self.recheck(connection)?,
                 () = sleep_until(ping_at.into()) => {
                     self.entrance.check_in_time();
@@ -305,7 +305,8 @@ fn too_many(request_id: u64) -> Answer {
     }
 }
 
-/// Shortens a text to one log line: it may quote a recruiter, and a decoder's error quotes the whole faulty text.
+/// Shortens a text to one log line. The text may quote a recruiter: a decoder's error quotes the whole faulty
+/// text.
 fn one_line(words: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     words.chars().take(MOST_SAID_CHARS).map(plain).collect()

@@ -1,8 +1,8 @@
 //! The links with the recruiters: one WebSocket (RFC 6455) to each, all on one thread.
 //!
-//! Announcements are sent on connecting and on every change; requests go to the core, and its answers return
-//! by the same link. A slow, dead or misbehaving recruiter does not slow the core: each recruiter's waiting
-//! requests are limited, and the core never waits for a link.
+//! Announcements are sent on connecting and on every change. Requests go to the core, and its answers return
+//! by the same link. A slow, dead or misbehaving recruiter does not slow the core: the number of each
+//! recruiter's waiting requests is limited, and the core never waits for a link.
 
 mod announced;
 mod connect;
@@ -23,17 +23,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Maximum number of a recruiter's unanswered requests; further ones are refused.
+/// Maximum number of unanswered requests of one recruiter; further ones are refused.
 const REQUESTS_AT_ONCE: usize = 64;
 /// Timeout of sending the last announcement.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Address at which leases' pages are served.
+/// Address at which the pages of leases are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PageAddress {
     /// Address as `HOST:PORT`.
     Named(String),
-    /// A port at every address: each recruiter gets the address at which it reaches this host.
+    /// Port at every address of this host. Each recruiter gets the address at which it reaches this host.
     Port(u16),
 }
 
@@ -48,15 +48,16 @@ pub(crate) struct Settings {
     pub(crate) certificates: ClientPaths,
     /// Interval of the core's announcements if nothing changes.
     pub(crate) announce_every: Duration,
-    /// Address of leases' pages; `None`: pages are not served.
+    /// Address for the pages of leases; `None`: pages are not served.
     pub(crate) pages: Option<PageAddress>,
 }
 
-/// Connects, and reconnects until the core ends: then sends the last announcement, and ends the thread.
+/// Starts the thread of the links. It connects, and reconnects until the core ends. Then it sends the last
+/// announcement and ends.
 ///
 /// # Errors
-/// Permanent faults: an invalid address, no host id, no thread. Missing certificates are no error: the thread
-/// waits for them.
+/// Permanent faults: an address is invalid, the host has no id, or no thread can be started. Missing
+/// certificates are no error: the thread waits for them.
 pub(crate) fn start(
     settings: &Settings,
     ends: Vec<LinkEnd>,

@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{
 use tokio_tungstenite::{WebSocketStream, accept_async, accept_hdr_async};
 
 const HOST_ID: &str = "0123456789abcdef0123456789abcdef";
-/// Long, since machines that test are busy.
+/// Timeout of the tests; long, since machines that run tests are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn listen() -> (TcpListener, String) {
@@ -92,7 +92,7 @@ impl Core {
     }
 
     fn waiting(&self) -> Option<CoreMessage> {
-        // One request at a time, as in the tests.
+        // Skips reports about revocation lists, which these tests do not check.
         loop {
             match self.links.take_message()? {
                 CoreMessage::Revocations { .. } => {}
@@ -352,7 +352,7 @@ async fn the_last_word_goes_out_before_the_end() {
     drop(socket);
     end.join().unwrap();
 
-    // A missing recruiter, or one that reads nothing, delays nobody.
+    // Neither a recruiter that reads nothing nor a missing recruiter delays the end.
     let begin = Instant::now();
     let core = Core::start(&settings(&[&url], HOUR));
     let socket = accept(&listener).await;
@@ -462,7 +462,7 @@ async fn through_tls_both_sides_are_who_they_say() {
     assert!(core.waiting().is_none());
 }
 
-/// A recruiter with TLS; its certificate is at `certificate`.
+/// A recruiter that uses TLS; its certificate is at the path `certificate`.
 struct Secret {
     acceptor: tokio_rustls::TlsAcceptor,
     listener: TcpListener,
@@ -524,7 +524,7 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
         let text =
             serde_json::to_string(&RecruiterMessage::Revocations(Revocations { pem })).unwrap();
         one.send(Message::Text(text.into())).await.unwrap();
-        // A rejected message ends no link: later messages are handled in order.
+        // A rejected message does not end the link: later messages are handled in order.
         let asked = RequestKind::Release {
             client: None,
             lease_id: "k".to_owned(),

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Maximum length of an answer to an option; longer ones are errors.
+/// Maximum length of an answer to an option; a longer answer is an error.
 const MOST_ANSWER_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
 /// Maximum number of replies to one option; a server that sends more is faulty.
 const MOST_ANSWERS: usize = 64;
@@ -27,11 +27,11 @@ pub enum Server {
 }
 
 impl Server {
-    /// URLs that [`Server::of_url`] parses.
+    /// Forms of URLs that [`Server::of_url`] parses.
     pub(super) const URLS: &str =
         "nbd://HOST:PORT, nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
 
-    /// Server of a lease, at the address that the lease's host announces.
+    /// Returns the server of a lease, at the address that the lease's host announces.
     #[must_use]
     pub fn of_lease(address: String) -> Self {
         Self::Tcp(address)
@@ -57,7 +57,8 @@ impl Server {
         Some((Self::Tcp(address), export))
     }
 
-    /// Returns true if the connection stays on this machine: a Unix socket, or a loopback address with its port.
+    /// Returns true if the connection stays on this machine: a Unix socket, or a loopback address with a
+    /// port.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         match self {

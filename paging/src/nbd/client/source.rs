@@ -1,4 +1,4 @@
-//! Memory servers, given by address or by lease, with their authentication.
+//! Memory servers, given by address or by lease, with the means to authenticate them.
 
 use super::connect::Server;
 use super::tls::Tls;
@@ -14,7 +14,7 @@ pub struct Source {
     pub export: String,
     /// TLS settings; absent for an unencrypted connection.
     pub tls: Option<Tls>,
-    /// Id of the lease; `None`: the server was given by hand and needs no lease.
+    /// Id of the lease; `None`: the user named the server, which needs no lease.
     pub lease: Option<String>,
 }
 
@@ -26,8 +26,8 @@ pub struct AddressError {
 }
 
 impl Source {
-    /// Parses the address of a server given by hand, as libnbd writes it (doc/uri.md of the NetworkBlockDevice
-    /// project).
+    /// Parses the address of a server that the user named, as libnbd writes it (doc/uri.md of the
+    /// NetworkBlockDevice project).
     ///
     /// # Errors
     /// [`AddressError`].

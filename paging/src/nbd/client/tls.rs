@@ -4,7 +4,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
 
-/// Identity that a server must show.
+/// TLS settings for the connection to one server.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// Own certificate, and trusted authorities.

@@ -41,7 +41,7 @@ impl AttackedClerk {
         Victim::unix(&self.clerk.socket())
     }
 
-    /// Checks that the honest client has its pages, and that the clerk's memory grew little.
+    /// Checks that the honest client still has its pages, and that the clerk's memory grew little.
     #[track_caller]
     fn stands(mut self) {
         self.neighbour.check_all();
@@ -101,7 +101,7 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
         .collect();
     assert!(clerk.status()["counters"].is_object());
     drop(asking);
-    // An idle client in transmission.
+    // Many idle clients complete the handshake, and then send nothing.
     let victim = attacked.victim();
     let hello = [3_u32.to_be_bytes().to_vec(), by_name()].concat();
     let idle: Vec<_> = (0..CROWD)
@@ -123,7 +123,7 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
     attacked.stands();
 }
 
-/// The old option that opens the export without a name.
+/// Message with the old option `EXPORT_NAME`, which opens the export with the empty name.
 fn by_name() -> Vec<u8> {
     let mut bytes = gleaner_paging::nbd::wire::OPTION_MAGIC
         .to_be_bytes()

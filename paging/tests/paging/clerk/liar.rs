@@ -17,9 +17,10 @@ use std::time::Duration;
 
 /// Size of the export that the liar reports.
 const SIZE: u64 = 64 << 20;
-/// Well-formed answers between two lies.
+/// Number of well-formed answers between two lies.
 const HONEST_ANSWERS: usize = 20;
-/// Number of simultaneous liars: the clerk reconnects to a failing server less and less often.
+/// Number of liars at one time. Several save time, since the clerk reconnects to a failing server less and
+/// less often.
 const LIARS: usize = 24;
 const TURN: Duration = Duration::from_millis(50);
 
@@ -38,7 +39,7 @@ fn answer(kind: u32, data: Message) -> Message {
     message
 }
 
-/// Every message of a server's handshake in order. Add new messages here.
+/// Every message of a server's handshake, in order. If you add a message to the handshake, add it here.
 fn handshake() -> Vec<Message> {
     vec![
         vec![
@@ -65,7 +66,7 @@ fn handshake() -> Vec<Message> {
     ]
 }
 
-/// All handshakes that differ from an honest one in a field or in their order.
+/// Returns all handshakes that differ from an honest one in a field, or in the order of messages.
 fn handshakes() -> Vec<Vec<u8>> {
     let messages = handshake();
     let sent: Vec<Vec<u8>> = messages.iter().map(fields::bytes).collect();
@@ -78,14 +79,15 @@ fn handshakes() -> Vec<Vec<u8>> {
     for order in fields::orders(messages.len()) {
         all.push(order.iter().flat_map(|at| sent[*at].clone()).collect());
     }
-    // Properties and refusals without end, and a refusal with terminal control codes.
+    // Two more handshakes: one repeats a property many times; the other refuses with a long text of terminal
+    // control codes.
     all.push([sent[0].clone(), sent[1].repeat(10_000)].concat());
     let refusal = answer(reply::ERR_UNKNOWN, vec![("text", b"\x1b[2J\n".repeat(500))]);
     all.push([sent[0].clone(), fields::bytes(&refusal)].concat());
     all
 }
 
-/// Listens, greets each connection with the next of these and closes it.
+/// Starts a server that sends the next of these greetings to each connection and closes it.
 fn greets(all: Vec<Vec<u8>>, told: Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("nbd://{}", listener.local_addr().unwrap());
@@ -104,7 +106,7 @@ fn greets(all: Vec<Vec<u8>>, told: Arc<AtomicUsize>) -> String {
     url
 }
 
-/// A reply to a request, with the page for a read.
+/// Returns a reply to a request; for a read, with the page.
 fn reply_to(request: &Request, page: Option<&[u8]>) -> Message {
     let mut message = vec![
         ("reply magic", SIMPLE_REPLY_MAGIC.to_be_bytes().to_vec()),
@@ -117,7 +119,7 @@ fn reply_to(request: &Request, page: Option<&[u8]>) -> Message {
     message
 }
 
-/// A server that answers correctly for a while, then sends one mutated answer, and repeats both.
+/// A server that alternates: it answers correctly for a while, and then sends one mutated answer.
 struct Server {
     url: String,
     /// Number of mutated answers sent.
@@ -212,7 +214,7 @@ fn serve(
     }
 }
 
-/// Number of mutations of a reply without a page and of one with a page.
+/// Returns the number of mutations of a reply without a page plus those of a reply with a page.
 fn lies_count() -> usize {
     let request = Request {
         flags: 0,

@@ -1,5 +1,5 @@
-//! `gleaner-clerk run` on real memory servers that are killed, stopped, disconnected or restarted empty, or that
-//! lie.
+//! Tests of `gleaner-clerk run` on real memory servers that are killed, stopped, disconnected, restarted
+//! empty, or lying.
 
 mod callers;
 mod liar;
@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Maximum time of a request: `request_timeout`, `answer_timeout`, and the delay of a loaded machine.
+/// Maximum time of a request: `request_timeout`, plus `answer_timeout`, plus the delay of a loaded machine.
 const NO_HANG: Duration = Duration::from_secs(20);
 const PAGES: usize = 8192;
 const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
@@ -26,7 +26,7 @@ const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
 /// First bytes of a simple reply (NBD protocol, "Simple reply message").
 const REPLY_MAGIC: [u8; 4] = 0x6744_6698_u32.to_be_bytes();
 
-/// A memory server behind a proxy of its own.
+/// A memory server behind its own proxy.
 struct Host {
     server: Option<MemoryServer>,
     relay: Relay,
@@ -47,7 +47,7 @@ impl Host {
         self.relay.cut();
     }
 
-    /// Starts an empty server if none runs.
+    /// Starts an empty server if no server runs.
     fn start_again(&mut self) {
         if self.server.is_none() {
             let server = MemoryServer::start("64MiB", "127.0.0.1:0");
@@ -56,8 +56,8 @@ impl Host {
         }
     }
 
-    /// Has the proxy change a byte now and then: always within a page that was read, never within the head of an
-    /// answer.
+    /// Has the proxy change a byte now and then. The byte is always within a page that was read, never within
+    /// the head of an answer.
     fn lies(&self) {
         let mut until_lie = 10_000;
         self.relay.alter(move |bytes| {
@@ -70,8 +70,9 @@ impl Host {
         });
     }
 
-    /// Has the proxy insert answers to no request before those of the server: success for each small number, which a
-    /// request to the disk or to another server may have.
+    /// Has the proxy insert forged answers before the server's own answers: one success for each of 64 small
+    /// numbers. The clerk has sent this server no request with these numbers, but a request to the disk or to
+    /// another server may have one of them.
     fn forges(&self) {
         let reply = |cookie: u64| {
             let success = 0_u32.to_be_bytes();
@@ -139,7 +140,7 @@ impl Clerk {
         serde_json::from_str(&said).unwrap()
     }
 
-    /// Runs several programs on the device for as long as `while_doing` takes; then reads every page once more.
+    /// Runs several programs on the device while `while_doing` runs. Then reads every page once more.
     fn under_load(&mut self, seed: u64, while_doing: impl FnOnce(&mut Self)) -> Outcome {
         let has_ended = AtomicBool::new(false);
         let socket = self.socket();
@@ -158,7 +159,7 @@ impl Clerk {
                 }
             };
             let loads: Vec<_> = (0..4).map(|number| scope.spawn(run(number))).collect();
-            // If a load fails, the others must be ended too.
+            // If a load fails, the other loads must also be ended.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| while_doing(self)));
             has_ended.store(true, Ordering::Relaxed);
             let outcomes: Vec<Outcome> =
@@ -181,13 +182,13 @@ fn up(status: &Value) -> usize {
     servers.iter().filter(is_up).count()
 }
 
-/// Number of rounds: few in CI; `make soak` sets more.
+/// Number of rounds of faults: few in CI; `make soak` sets more.
 fn rounds() -> u64 {
     let set = std::env::var("GLEANER_KILL_ROUNDS").ok();
     set.and_then(|set| set.parse().ok()).unwrap_or(20)
 }
 
-/// Makes one fault at a random host for a while, and ends it.
+/// Causes one fault at a random host for a while, and then ends it.
 fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     let at = random.next_u32() as usize % hosts.len();
     let host = &mut hosts[at];
@@ -231,7 +232,7 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     }
 }
 
-/// Sum of disconnects of all servers.
+/// Returns the sum of the disconnections of all servers.
 fn disconnects(status: &Value) -> u64 {
     let servers = status["servers"].as_array().unwrap();
     servers
@@ -295,9 +296,10 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
             } else {
                 clerk.hosts[at].relay.cut();
             }
-            // Pages that lost a copy have two copies again.
+            // Each page that lost a copy gets a second copy again.
             wait_for("both copies", || {
-                // Read from one status: just before the end is noticed, nothing is missing yet.
+                // All values come from one status. Just before the clerk notices the disconnection, no copy
+                // counts as missing yet.
                 let status = clerk.status();
                 let has_all = status["has_all_copies"] == true;
                 let is_noticed = ended(&status) > before;
@@ -323,7 +325,7 @@ fn one_copy_lost_is_an_error_at_once() {
         });
     });
     assert!(outcome.errors > 0);
-    // Requests waited as long as the server was unreachable, and no longer.
+    // Requests wait only as long as the server is unreachable.
     assert!(outcome.slowest < Duration::from_secs(6), "{outcome:?}");
 }
 

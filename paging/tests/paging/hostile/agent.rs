@@ -14,9 +14,10 @@ use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of simultaneous liars: after an invalid message the memory server reconnects only a second later.
+/// Number of liars at one time. Several save time: after an invalid message the memory server reconnects only
+/// a second later.
 const LIARS: usize = 12;
-/// Fields of a sample that affect lending; the other fields have the same types.
+/// Fields of a sample that are mutated, since they affect lending. The other fields have the same types.
 const FIELDS: [&str; 10] = [
     "type",
     "time_ms",
@@ -30,7 +31,8 @@ const FIELDS: [&str; 10] = [
     "balloon_bytes",
 ];
 
-/// Every message that an agent may send, each with the fields that are not mutated. Add new messages here.
+/// Every message that an agent may send, each with the fields that are not mutated. If you add a message to
+/// the protocol, add it here.
 fn conversation() -> Vec<(Value, Value)> {
     let Value::Object(sample) = to_value(idle(row(64 << 20))).unwrap() else {
         panic!("a sample is an object");
@@ -60,7 +62,7 @@ fn conversation() -> Vec<(Value, Value)> {
     whole.chain([(mutated.into(), kept.into())]).collect()
 }
 
-/// Messages of an agent with one mutated field.
+/// Returns all messages of an agent with one mutated field.
 fn lines() -> Vec<(String, String)> {
     let lines = conversation().into_iter().flat_map(|(message, kept)| {
         mutations(&message)
@@ -107,7 +109,8 @@ impl Victim {
         }
     }
 
-    /// Sends a valid sample, on new connections if necessary, until the sample's figure is the quota.
+    /// Sends a valid sample, on new connections if necessary, until the quota equals the figure of that
+    /// sample.
     #[track_caller]
     fn lends(&self, agent: &mut Agent, bytes: u64, after: &str) {
         let sentinel = || idle(row(i64::try_from(bytes).unwrap()));
@@ -166,7 +169,7 @@ fn mutated_words_of_an_agent_lend_no_more_than_the_machine_has() {
                 let mut agent = victim.host.agent();
                 for (index, (name, line)) in own.enumerate() {
                     let _ = agent.stream.write_all(format!("{line}\n").as_bytes()); // the server may hang up
-                    // A different figure each time, so that the quota can only come from this sample.
+                    // The figure differs for each sample, so that the quota can only come from this one.
                     victim.lends(&mut agent, (10 + index as u64) * 2 * MIB, name);
                 }
                 victim.stands(agent);
@@ -181,7 +184,7 @@ fn absurd_figures_of_an_agent_lend_no_more_than_the_machine_has() {
     let victim = Victim::start();
     let mut agent = victim.host.agent();
     let figures = [
-        // Physical, available, MemAvailable, guests.
+        // Figures of one sample: physical, available, MemAvailable, guests.
         (MOST, MOST, MOST, 0),
         (MOST, MOST, MOST, MOST),
         (16 << 30, 1 << 62, 1 << 62, 0),
@@ -199,7 +202,7 @@ fn absurd_figures_of_an_agent_lend_no_more_than_the_machine_has() {
             ..SampleRow::default()
         };
         agent.say(&idle(row));
-        // Requests all memory that the false figures allow to offer, and more.
+        // Requests all memory that the false figures would allow, and more.
         for bytes in [1 << 46, 1 << 62, u64::MAX] {
             let outcome = victim
                 .honest
@@ -225,7 +228,8 @@ fn an_agent_whose_clock_runs_backwards_does_not_undo_the_owners_return() {
     wait_for("the owner's memory", || {
         victim.daemon.status().leases.is_empty()
     });
-    // Samples and other messages from before the start: each older than the last, out of order, and repeated.
+    // Samples and other messages with times before the owner's return: each older than the last, and finally
+    // out of order and repeated.
     for step in (0..200_i64).chain([3, 3, 2, 7]) {
         let time_ms = before_ms - 1000 * step;
         let state = HostState::Idle {
@@ -269,7 +273,7 @@ fn a_flood_of_an_agents_words_holds_nobody_up() {
                 }
             }
         });
-        // Whatever the result, the flood must end.
+        // The thread of the flood must end, whatever the result is.
         let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..50 {
                 stage.is_served();
@@ -287,11 +291,11 @@ fn an_agent_that_ends_no_line_counts_as_silent() {
     let mut agent = victim.host.agent();
     victim.lends(&mut agent, 64 * MIB, "a sample");
     victim.honest.lease("c", "k", 8 * MIB);
-    // One byte less than too long, so that the memory server waits for the rest.
+    // The line is shorter than the limit, so that the memory server waits for the rest.
     let half = format!("{{\"type\":\"alive\",\"x\":\"{}", "x".repeat(1_000_000));
     agent.stream.write_all(half.as_bytes()).unwrap();
     wait_for("the owner's memory", || {
-        // Byte by byte: single bytes are no sign of life.
+        // Single bytes follow, but they are no sign of life.
         let _ = agent.stream.write_all(b"x"); // the memory server closes the silent connection
         let lending = victim.daemon.status();
         lending.leases.is_empty() && !lending.is_agent_connected

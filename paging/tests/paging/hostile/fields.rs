@@ -1,7 +1,7 @@
-//! Mutation of messages with fixed fields: each field deleted, zeroed, filled, changed by a bit, doubled or made
-//! enormous.
+//! Mutation of messages with fixed fields: each field is deleted, zeroed, filled, changed by a bit, doubled
+//! or made enormous.
 
-/// Fields of one message in order: name and bytes of each.
+/// Fields of one message, in order: the name and the bytes of each.
 pub(crate) type Message = Vec<(&'static str, Vec<u8>)>;
 
 /// Length of an enormous field.
@@ -15,7 +15,8 @@ pub(crate) fn bytes(message: &Message) -> Vec<u8> {
         .collect()
 }
 
-/// All messages that differ from `message` in one field or end early, each with the name of its mutation.
+/// Returns all messages that differ from `message` in one field, or that end early, each with the name of its
+/// mutation.
 pub(crate) fn mutations(message: &Message) -> Vec<(String, Vec<u8>)> {
     let mut mutated = Vec::new();
     for (at, (name, field)) in message.iter().enumerate() {
@@ -50,7 +51,7 @@ fn replacements(field: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// All orders of `count` messages with one omitted, one repeated, two swapped, or all reversed.
+/// Returns orders of `count` messages: with one omitted, one repeated, two swapped, or all reversed.
 pub(crate) fn orders(count: usize) -> Vec<Vec<usize>> {
     let all: Vec<usize> = (0..count).collect();
     let mut orders = vec![all.iter().rev().copied().collect()];

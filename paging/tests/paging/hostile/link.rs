@@ -14,18 +14,21 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-/// Number of simultaneous liars: a link that has ended is reconnected only after up to a second.
+/// Number of liars at one time. Several save time: a link that has ended is reconnected only after up to a
+/// second.
 const LIARS: usize = 8;
-/// Allowed growth by answers to pings that a recruiter does not read: the limit of unsent bytes, and a little.
+/// Allowed growth by answers to pings that a recruiter does not read: the limit of unsent bytes, and a little
+/// more.
 const MOST_UNTAKEN_BYTES: u64 = 16 << 20;
-/// Maximum length of a refusal of nonsense: it quotes no text of the recruiter that is longer than a name may be.
+/// Maximum length of the refusal of a senseless request: it quotes no text of the recruiter that is longer
+/// than a name may be.
 const LONGEST_REFUSAL_BYTES: usize = 2000;
 
 fn request(request_id: u64, asked: RequestKind) -> Value {
     to_value(RecruiterMessage::Request(Request { request_id, asked })).unwrap()
 }
 
-/// Every message that a recruiter may send. Add new messages here.
+/// Every message that a recruiter may send. If you add a message to the protocol, add it here.
 fn conversation() -> Vec<Value> {
     let lease_id = "0123456789abcdef0123456789abcdef".to_owned();
     let client = Some("liar".to_owned());
@@ -70,7 +73,7 @@ fn is_linked_after(link: &mut Link, message: Message) -> bool {
     }
 }
 
-/// Checks that the memory server sent a liar a valid message, and a short one if it refuses.
+/// Checks that a text of the memory server is a valid message, and a short one if it is a refusal.
 #[track_caller]
 fn check(text: &str) {
     let heard: HostMessage = serde_json::from_str(text).unwrap();
@@ -86,7 +89,7 @@ fn check(text: &str) {
     }
 }
 
-/// Sends all messages, each over the link that is then connected.
+/// Sends all messages. After a message that ends the link, continues over the next link.
 fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
     let mut link = liar.link();
     for message in messages {
@@ -94,7 +97,7 @@ fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
             link = liar.link();
         }
     }
-    // Releases the leases granted meanwhile, which would take the neighbour's memory.
+    // Releases the leases that the liar was granted: they would take the honest client's memory.
     for lease_id in leases_of(&mut link, "neighbour") {
         let release = RequestKind::Release {
             client: None,
@@ -108,7 +111,7 @@ fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
 /// Leases of other clients than `but`, as announced on a new link.
 fn leases_of(link: &mut Link, but: &str) -> Vec<String> {
     let told = loop {
-        // One announcement per second is regular.
+        // The memory server sends an announcement each second.
         match link.socket.read().unwrap() {
             Message::Text(text) => match serde_json::from_str(&text).unwrap() {
                 HostMessage::Announcement(told) => break told,
@@ -133,7 +136,7 @@ fn mutated_requests_of_a_recruiter_are_answered_or_end_its_link_alone() {
     let conversation = conversation();
     let mutated = conversation.iter().flat_map(mutations);
     let mut all: Vec<Message> = mutated.map(|(_, mutated)| text(&mutated)).collect();
-    // A message of another protocol, one of no protocol, and bytes that are no text.
+    // Messages that no recruiter sends: an answer, an announcement, an array, and an unknown type.
     let answer =
         json!({ "type": "answer", "request_id": 1, "outcome": "released", "lease_id": "" });
     for unasked in [
@@ -178,22 +181,22 @@ fn ping_and_never_listen(link: &mut Link) -> usize {
 #[test]
 fn floods_of_a_recruiter_take_little_memory_and_no_time_of_its_neighbours() {
     let liar = Recruiter::new();
-    // A recruiter that reads nothing is detected only by the next announcement.
+    // The memory server notices only by the next announcement that a recruiter reads nothing.
     let mut stage = Stage::announcing(std::slice::from_ref(&liar.url), "1m");
     let pings = ping_and_never_listen(&mut liar.link());
     stage.stays_within(MOST_UNTAKEN_BYTES);
     std::thread::scope(|scope| {
         let flooding = scope.spawn(|| {
-            // More requests than may wait: the memory server refuses some, and the test reads no answer.
+            // More requests than may wait: the memory server refuses some. The test reads no answer.
             let mut link = liar.link();
             let asked = (0..20_000).take_while(|n| {
                 let key = format!("{n}-{}", "k".repeat(40_000));
                 link.try_send(grant("liar", &key, 1)).is_some()
             });
             let asked = asked.count();
-            // The buffers in between may hold all answers.
+            // The link may still be up here: buffers between both ends may hold all answers.
             drop(link);
-            // A message whose parts never end.
+            // This message consists of parts that never end.
             let mut link = liar.link();
             let begin = Frame::message(vec![b'['; 1000], OpCode::Data(Data::Text), false);
             let mut is_taken = link.socket.send(Message::Frame(begin)).is_ok();
@@ -274,7 +277,8 @@ fn leases_for_ever_new_clients_leave_the_owners_log_small() {
             line.clients.len()
         );
     }
-    // Of leases that end together one line stays, so that they do not displace lines that the owner wants.
+    // Leases that end together share a line of the log. So they do not displace the lines that interest the
+    // owner.
     assert!(log.len() < LEASES / 8, "{} lines", log.len());
     assert_eq!(
         log.iter().map(|line| line.steps_count).sum::<u64>(),

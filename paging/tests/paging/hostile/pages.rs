@@ -1,5 +1,5 @@
-//! A lying client of a memory server's port for pages, and of the clerk's device: every message of a conversation
-//! with mutated fields, out of order, omitted and repeated.
+//! A lying client of a memory server's port for pages, and of the clerk's device. It sends every message of a
+//! conversation with mutated fields, out of order, omitted and repeated.
 
 use super::fields::{self, Message};
 use super::stage::Stage;
@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 const PAGE: usize = 4096;
-/// Offset of the liar's requests: a mutated request may begin anywhere below it.
+/// Offset in the liar's requests; a mutation may change it.
 const OFFSET: u64 = 32 * PAGE as u64;
 
 /// A server of pages, as its clients reach it.
@@ -64,7 +64,7 @@ impl Victim {
         }
     }
 
-    /// Sends all bytes and no more; the server must end the connection, whatever the bytes were.
+    /// Sends `bytes` and closes the sending half. Whatever the bytes are, the server must end the connection.
     #[track_caller]
     pub(crate) fn hears(&self, name: &str, bytes: &[u8]) {
         let mut stream = self.connect();
@@ -86,12 +86,12 @@ impl Victim {
         }
     }
 
-    /// Connects up to transmission, with the answers to the handshake read.
+    /// Connects and completes the handshake. The server's answers are read, so that transmission begins.
     pub(crate) fn going(&self, export: &str) -> Box<dyn Stream> {
         let mut stream = self.connect();
         let hello = [flags(), go(export, &[])].map(|message| fields::bytes(&message));
         stream.write_all(&hello.concat()).unwrap();
-        // Greeting; one property, with size and flags; end of the replies.
+        // Length of the answers: greeting; one property, with size and flags; end of the replies.
         stream.read_exact(&mut [0; 18 + 20 + 12 + 20]).unwrap();
         stream
     }
@@ -149,7 +149,7 @@ fn request(command: u16, flags: u16, bytes: u32, data: Vec<u8>) -> Message {
     ]
 }
 
-/// Every message that a client may send, in order. Add new messages here.
+/// Every message that a client may send, in order. If you add a message to the protocol, add it here.
 fn conversation(export: &str) -> Vec<Message> {
     let page = PAGE as u32;
     let plain = |command| request(command, 0, page, Vec::new());
@@ -171,7 +171,7 @@ fn conversation(export: &str) -> Vec<Message> {
     ]
 }
 
-/// All conversations that differ from an honest one in a field or in their order.
+/// Returns all conversations that differ from an honest one in a field, or in the order of messages.
 pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
     let messages = conversation(export);
     let sent: Vec<Vec<u8>> = messages.iter().map(fields::bytes).collect();
@@ -186,7 +186,7 @@ pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
         let parts: Vec<u8> = order.iter().flat_map(|at| sent[*at].clone()).collect();
         attacks.push((format!("{order:?}"), parts));
     }
-    // The old option for exports, and messages of a server.
+    // Conversations with the old option for exports, and one that consists of a server's greetings.
     let by_name = an_option(
         option::EXPORT_NAME,
         vec![("name", export.as_bytes().to_vec())],
@@ -200,7 +200,7 @@ pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
         .flat_map(|word| word.to_be_bytes())
         .collect();
     attacks.push(("a server's greeting".to_owned(), greeting.repeat(1000)));
-    // Many options, each with as many requested properties as fit.
+    // A conversation of many options, each of which requests as many properties as fit.
     let curious = fields::bytes(&asking(option::INFO, export, &[info::DESCRIPTION; 2000]));
     attacks.push((
         "curious".to_owned(),
@@ -209,7 +209,7 @@ pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
     attacks
 }
 
-/// Many requests in one send, whose answers nobody reads.
+/// Returns `count` equal requests to send at once; nobody reads their answers.
 pub(crate) fn greedy(command: Command, bytes: u32, count: usize) -> Vec<u8> {
     let request = Request {
         flags: 0,
@@ -221,7 +221,7 @@ pub(crate) fn greedy(command: Command, bytes: u32, count: usize) -> Vec<u8> {
     request.encode().repeat(count)
 }
 
-/// Runs all attacks, four conversations at one time, and calls `meanwhile` until they have ended.
+/// Runs all attacks, four conversations at one time. Calls `meanwhile` until all have ended.
 pub(crate) fn while_attacked(
     victim: &Victim,
     attacks: &[(String, Vec<u8>)],
@@ -274,7 +274,7 @@ fn answers_that_a_client_does_not_take_take_no_memory() {
             held.push(stream);
         }
     }
-    // A write that announces more bytes than it sends.
+    // This write announces more bytes than are sent.
     let mut stream = victim.going(&export);
     stream
         .write_all(&greedy(Command::Write, 32 << 20, 1))

@@ -1,4 +1,4 @@
-//! A working memory server: an honest recruiter is linked, and an honest client has pages there.
+//! A working memory server: an honest recruiter is linked, and an honest client has pages on the server.
 
 use super::MOST_GROWN_BYTES;
 use crate::host::{Agent, Daemon, Host, MIB};
@@ -20,7 +20,7 @@ pub(super) const CAP: u64 = 128 * MIB;
 /// Size of the honest client's lease.
 const LEASE_BYTES: u64 = 16 * MIB;
 const PAGES: usize = (LEASE_BYTES / 4096) as usize;
-/// Interval at which the honest recruiter answers pings and takes requests.
+/// Interval at which the honest recruiter answers pings and takes requests from the test.
 const TURN: Duration = Duration::from_millis(5);
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
 /// Maximum time of one request for pages on a busy machine.
@@ -39,7 +39,7 @@ pub(super) struct HeardAnnouncements {
     pub(super) most_quota_bytes: u64,
 }
 
-/// A recruiter that stays linked, in a thread of its own.
+/// A recruiter that stays linked; it runs in its own thread.
 pub(super) struct HonestRecruiter {
     pub(super) url: String,
     asks: Sender<StageRequest>,
@@ -59,7 +59,7 @@ impl HonestRecruiter {
                     Some(mut link) => keep(&mut link, &asked, &shared),
                     None => {
                         std::thread::sleep(TURN);
-                        // Not linked: the caller has to ask again.
+                        // There is no link: the caller must repeat the request.
                         !matches!(asked.try_recv(), Err(TryRecvError::Disconnected))
                     }
                 };
@@ -75,7 +75,7 @@ impl HonestRecruiter {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Outcome of a request, which is repeated if the link ended meanwhile.
+    /// Sends a request and returns the outcome. The request is repeated if the link ends meanwhile.
     #[track_caller]
     pub(super) fn ask(&self, asked: &RequestKind) -> Outcome {
         wait_for_some("an answer to the honest recruiter", || {
@@ -99,7 +99,8 @@ impl HonestRecruiter {
     }
 }
 
-/// Talks to the memory server until the link ends (returns true) or nobody asks any more.
+/// Exchanges messages with the memory server. Returns true when the link ends, and false when the test sends
+/// no more requests.
 fn keep(
     link: &mut Link,
     asked: &Receiver<StageRequest>,
@@ -150,12 +151,12 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Starts with these recruiters configured in addition to the honest one.
+    /// Starts a stage with the recruiters `others` in addition to the honest one.
     pub(super) fn start(others: &[String]) -> Self {
         Self::announcing(others, "1s")
     }
 
-    /// Stage whose memory server announces this often when nothing happens.
+    /// Starts a stage whose memory server announces at intervals of `every` if nothing happens.
     pub(super) fn announcing(others: &[String], every: &str) -> Self {
         let host = Host::new();
         let honest = HonestRecruiter::start();
@@ -197,7 +198,8 @@ impl Stage {
         }
     }
 
-    /// Checks that the honest recruiter, its client and the owner are served, and that no page was mixed up.
+    /// Checks that the honest recruiter, its client and the owner are served, and that pages have the right
+    /// contents.
     #[track_caller]
     pub(super) fn is_served(&mut self) {
         for _ in 0..4 {
@@ -223,7 +225,7 @@ impl Stage {
         assert!(grown < most_bytes, "{grown} bytes more");
     }
 
-    /// Checks that the memory server's memory grew little, that no page was lost, and that its owner gets
+    /// Checks that the memory server's memory grew little, that no page was lost, and that the owner gets
     /// everything back.
     #[track_caller]
     pub(super) fn stands(mut self) {

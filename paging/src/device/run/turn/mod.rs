@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(50);
 const DEMAND: Duration = Duration::from_secs(1);
 /// Maximum number of log lines per minute.
 const MOST_LINES: u32 = 20;
-/// Maximum number of reads from one connection before the others' turn.
+/// Maximum number of reads from one connection before other connections are served.
 const MOST_READS: usize = 4;
 /// Maximum number of clients; the kernel, qemu and copying programs have a few connections each.
 const MOST_CLIENTS: usize = 64;
@@ -32,9 +32,9 @@ const MOST_CLIENTS: usize = 64;
 struct ServerSlot {
     source: Source,
     since: Instant,
-    /// Number in the device; `None` until the first connection, which tells the size.
+    /// Number of the server in the device; `None` until the first connection, which shows the lease's size.
     number: Option<u8>,
-    /// Name of the contents when last connected.
+    /// Name of the export when last connected; another name means that the former contents are lost.
     name: String,
     connection: Option<Connection>,
     is_sending: bool,
@@ -171,7 +171,7 @@ impl Turn {
         let _ = rustix::io::read(&self.handle.bell, &mut count); // the count does not matter
         while let Ok(message) = self.inbox.try_recv() {
             match message {
-                // Beyond the limit, dropping the connection closes it.
+                // Above the limit of clients, the stream is dropped, which closes the connection.
                 Message::Client(_) if self.clients.len() >= MOST_CLIENTS => {}
                 Message::Client(stream) => {
                     self.next_number += 1;
@@ -200,7 +200,7 @@ impl Turn {
                     }
                 }
                 Message::Connected(key, made) => self.connected(key, made),
-                // The caller may have gone.
+                // The caller may not wait for the answer any more.
                 Message::Ask(answer) => {
                     let _ = answer.send(self.status());
                 }
@@ -276,7 +276,7 @@ impl Turn {
             while let Some(action) = self.device.next_action() {
                 self.do_action(action);
             }
-            // Room may have become free: continue the clients that waited for it.
+            // The actions may have made room: continue the clients that waited for it.
             for (number, (client, _)) in &mut self.clients {
                 if client.serve(&mut self.device).is_err() {
                     let number = *number;
@@ -294,8 +294,8 @@ impl Turn {
 
     fn do_action(&mut self, action: Action) {
         match action {
-            // If the server is disconnected, the device knows or learns of it: the action can be
-            // dropped.
+            // If the server is disconnected, the action can be dropped: the device knows of the
+            // disconnection, or will soon.
             Action::Read { server, slot, op } => {
                 if let Some(connection) = self.connection(server) {
                     connection.read(op, slot);

@@ -9,7 +9,7 @@ use crate::nbd::client::{ConnectError, Export, Wire};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Timeout of a lease's first connection, after which the lease is returned.
+/// Time limit for a lease's first connection, after which the lease is returned.
 const TO_CONNECT: Duration = Duration::from_secs(15);
 
 impl Turn {
@@ -162,7 +162,7 @@ impl Turn {
             return;
         };
         let Some(lease) = held.source.lease.clone() else {
-            // A server given by hand is tried again after the refraction period.
+            // A server that the user named is tried again after the refraction period.
             (held.number, held.connection) = (None, None);
             held.attempts.delay_reconnect(now_us, refraction_us);
             return;
