@@ -209,7 +209,7 @@ impl Error {
         match self {
             Self::Damaged { .. } => true,
             Self::Database { source, .. } => match source {
-                // A stored value no longer has its type.
+                // A stored value no longer has the type of its column.
                 rusqlite::Error::Utf8Error(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)

@@ -62,7 +62,7 @@ pub struct Inspection {
 pub struct Host {
     /// Name of the host.
     pub host_name: String,
-    /// Number of the host in datasets: a hash of its machine id.
+    /// Id of the host in datasets: a hash of its machine id.
     pub host_id: Option<String>,
     /// Privacy level of the records.
     pub privacy: String,

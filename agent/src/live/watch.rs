@@ -37,7 +37,7 @@ pub fn run(socket: Option<&Path>, json: bool) -> Result<(), Error> {
                 let ended = io::Error::new(ErrorKind::UnexpectedEof, "the agent has ended");
                 return Err(listen(path, ended));
             }
-            // The received part of a line stays in the buffer.
+            // No message came in time. The received part of a line stays in the buffer.
             Err(e) if e.kind() == ErrorKind::WouldBlock && json => Ok(()),
             Err(e) if e.kind() == ErrorKind::WouldBlock => print(silent().as_bytes()),
             Err(e) => return Err(listen(path, e)),
