@@ -21,7 +21,7 @@ impl Moment {
     pub fn now() -> Self {
         const ATTEMPTS: usize = 8;
         let read = || Self {
-            monotonic_ms: milliseconds(clock_gettime(ClockId::Monotonic)), // first, to measure how long the reading took
+            monotonic_ms: milliseconds(clock_gettime(ClockId::Monotonic)), // first, to time the reading
             boottime_ms: milliseconds(clock_gettime(ClockId::Boottime)),
             time_ms: milliseconds(clock_gettime(ClockId::Realtime)),
         };

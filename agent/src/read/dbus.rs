@@ -1,6 +1,6 @@
-//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus specification 0.43). It
-//! is small and has no threads, since a library would add to the sampler's memory. Every wait has a timeout: a bus that
-//! hangs must not delay a sample.
+//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus
+//! specification 0.43). It is small and has no threads, since a library would add to the sampler's memory.
+//! Every wait has a timeout: a bus that hangs must not delay a sample.
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, Read, Write};

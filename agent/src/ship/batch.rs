@@ -35,7 +35,7 @@ pub(crate) struct EncodedBatch {
     pub(crate) unreadable_count: usize,
 }
 
-/// Encodes at most `most` records of `trace` after `after`; `None` if there are none.
+/// Encodes at most `most` records of `trace` that follow the record `after`; `None` if there are none.
 ///
 /// # Errors
 /// The trace cannot be read, at all or at present.
