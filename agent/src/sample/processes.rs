@@ -45,7 +45,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Adds the anonymous memory of a process that is not active. Saturates, since a captured tree may contain any value.
+    /// Adds the anonymous memory of a process that is not active. The sum saturates, since a captured tree
+    /// may contain any value.
     fn add(&mut self, is_guest: bool, anon_pages: u64, page_size_bytes: u64) {
         let sum = if is_guest {
             &mut self.guest_anon_bytes

@@ -245,7 +245,7 @@ fn status(text: &[u8]) -> usize {
         ours.shmem_bytes,
         ours.swap_bytes,
     ];
-    // The crate gives them in KiB, as in the file.
+    // The crate gives the sizes in KiB, as in the file.
     assert_eq!(ours, theirs.map(|kib| kib.map(|kib| kib * 1024)));
     theirs.iter().flatten().count()
 }
