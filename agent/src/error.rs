@@ -202,7 +202,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the database is no longer what SQLite wrote.
+    /// Returns true if the error means that the database is damaged.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};

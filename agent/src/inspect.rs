@@ -84,7 +84,7 @@ pub struct Program {
     pub name: String,
     /// Number of samples in which it was active.
     pub samples_count: i64,
-    /// Last time it was active, ms since 1970-01-01 UTC.
+    /// Time at which the program was last active, ms since 1970-01-01 UTC.
     pub last_time_ms: i64,
 }
 

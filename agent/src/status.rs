@@ -50,7 +50,7 @@ pub struct MissingValue {
     pub item: String,
     /// Reason of the absence.
     pub reason: String,
-    /// Error text of the system.
+    /// Details, such as the system's error text.
     pub detail: String,
     /// Number of failed reads in the sample.
     pub missing_count: i64,

@@ -41,7 +41,7 @@ const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
 /// Minimum size limit of the database: enough for a few days of an ordinary workstation.
 const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
 
-/// Privacy level: says whether paths of files are recorded, and so may leave the host.
+/// Privacy level: says whether paths (of files and control groups) are recorded, and so may leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privacy {

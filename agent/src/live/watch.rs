@@ -62,7 +62,7 @@ fn print(text: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Renders a message as text; empty for messages that do not interest people.
+/// Renders a message as text; the text is empty for messages that are only for programs.
 fn text(line: &[u8]) -> String {
     match serde_json::from_slice(line) {
         Ok(Message::Hello(hello)) => format!(

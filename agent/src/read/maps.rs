@@ -18,8 +18,8 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-/// Parses one line. `None` for memory without a file, and for shared memory: the sizes of the process include
-/// its pages already.
+/// Parses one line. `None` for memory without a file, and for shared memory, which the other sizes of the
+/// process already include.
 #[must_use]
 pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     let mut words = words(line);

@@ -228,7 +228,8 @@ fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
     (path.filter(|path| path.len() > 1), pages)
 }
 
-/// Absence of a file that was deleted in the meantime; counts like a process that ended.
+/// Makes the absence of an opened file that cannot be reached. A file deleted in the meantime counts as
+/// vanished, like a process that ended.
 fn gone(e: Errno) -> AbsentValue {
     match e {
         Errno::STALE => AbsentValue::new(Reason::Vanished, "deleted"),

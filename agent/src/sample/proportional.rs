@@ -1,7 +1,7 @@
 //! Chooses the processes whose proportional sizes a sample reads; the others keep an earlier reading.
 //!
 //! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured on an idle host and beside
-//! compilers). During this time the process cannot get the lock of its own memory map.
+//! compilers). During this time the process must wait if it needs the lock of its own memory map.
 
 use crate::read::process::Split;
 
@@ -42,9 +42,9 @@ impl Size {
 pub struct Reading {
     /// Number of the walk.
     pub walk: u64,
-    /// Size of the process at the time.
+    /// Size of the process at the time of the reading.
     pub size: Size,
-    /// Proportional sizes at the time.
+    /// Proportional sizes of the process at that time.
     pub split: Split,
 }
 

@@ -31,8 +31,9 @@ const NOT_CACHED: [u32; 12] = [
     0x0bad_1dea, // futex and other anonymous inodes
 ];
 
-/// overlayfs (`linux/magic.h`), which containers use: pages of its files are in the cache of the filesystem
-/// below. A mapping reaches them; cachestat(2) examines overlayfs itself, and reports 0.
+/// Magic number of overlayfs (`linux/magic.h`), which containers use. Pages of its files are in the cache of
+/// the filesystem below. A mapping reaches these pages; cachestat(2) examines overlayfs itself, and reports
+/// 0.
 const OVERLAYFS: u32 = 0x794c_7630;
 
 /// Asks the kernel for cached pages; remembers missing system calls, and the filesystem of each device.

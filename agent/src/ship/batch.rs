@@ -29,7 +29,7 @@ pub(crate) struct EncodedBatch {
     pub(crate) records_count: usize,
     /// Approximate size of the records in memory, in bytes; 0 for a damaged database.
     pub(crate) content_bytes: usize,
-    /// Number of the records' rows in all tables.
+    /// Number of rows that these records have in all tables.
     pub(crate) rows_count: usize,
     /// Number of records that could not be read completely.
     pub(crate) unreadable_count: usize,

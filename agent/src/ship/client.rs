@@ -82,7 +82,7 @@ impl Client {
         Ok(self.http.follow_files()?)
     }
 
-    /// Present certificate and trusted authorities.
+    /// Credentials in use: this host's certificate and the trusted authorities.
     pub(crate) fn credentials(&self) -> Option<Arc<Credentials>> {
         self.http.credentials()
     }

@@ -247,8 +247,8 @@ impl Shipper {
                 Ok(true)
             }
             Ok(Answer::Refused { .. }) if batch.records_count > 1 => {
-                // The batch, or one record in it, was too large: send fewer records, so that those before
-                // that one arrive.
+                // The batch was too large, or the collector refuses one record in it. Send fewer records, so
+                // that those before that record arrive.
                 progress.refused_until = batch.until;
                 progress.records_at_once = Some(smaller);
                 Ok(true)

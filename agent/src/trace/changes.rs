@@ -35,8 +35,8 @@ impl<R: StandingRow> Default for Changes<R> {
 }
 
 impl<R: StandingRow> Changes<R> {
-    /// Rows to store for a sample at `time_ms`: all of them if `whole`. Otherwise only changed rows, and rows
-    /// that end those which no longer hold.
+    /// Rows to store for a sample at `time_ms`: all of them if `whole`. Otherwise only the changed rows, and
+    /// an end row for each stored row that no longer holds.
     pub fn step(&mut self, rows: Vec<R>, whole: bool, time_ms: i64) -> Vec<R> {
         let mut before = std::mem::take(&mut self.stored);
         let mut changed = Vec::new();
@@ -64,8 +64,8 @@ impl StandingRow for FileRow {
         self.file_id
     }
 
-    /// A row is compared only by whether there is any process, not by the number of processes. The number
-    /// changes with each process, and these changes would be most of the stored data.
+    /// Returns true if the rows are equal; the numbers of processes are compared only as zero or not. The
+    /// numbers change with each process, and these changes would be most of the stored data.
     fn follows(&self, before: &Self, _: i64) -> bool {
         let without_counts = |row: &Self| Self {
             open_processes_count: row.open_processes_count.min(1),

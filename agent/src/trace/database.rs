@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Timeout for another connection's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a trace for reading. The tables and columns of an older version have their present names.
+/// Opens a trace for reading. Tables and columns that an older version named otherwise appear under their
+/// present names.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if there is none, otherwise those of [`Store::open`].

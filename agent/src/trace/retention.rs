@@ -110,7 +110,7 @@ fn delete_last_sample(transaction: &Transaction<'_>, until: i64) -> rusqlite::Re
     Ok(transaction.prepare_cached(delete)?.execute([until])? > 0)
 }
 
-/// Deletes records up to `until` that are no samples.
+/// Deletes those records up to `until` that are not samples.
 fn delete_records(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result<()> {
     for table in TABLES.iter().filter(|t| t.has_own_time()) {
         let delete = format!("DELETE FROM {} WHERE sequence <= ?", table.name);

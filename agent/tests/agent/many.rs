@@ -116,8 +116,8 @@ impl Namespace {
 
     /// Starts a command as process 100, replacing any earlier process 100.
     fn begin_as_100(&mut self, command: &str) {
-        // Start times are known to a clock tick (10 ms): within one, two processes with the same id are
-        // indistinguishable.
+        // Start times are known to a clock tick (10 ms). Two processes with the same id that start within one
+        // tick are indistinguishable.
         std::thread::sleep(Duration::from_millis(25));
         self.tell(&format!(
             "echo 99 > /proc/sys/kernel/ns_last_pid; {command} <&- >&- 2>&- &"

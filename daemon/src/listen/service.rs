@@ -24,7 +24,7 @@ impl Signals {
     /// Queues signals from now on for [`until_ended`]. Call it within a runtime.
     ///
     /// # Errors
-    /// The system provides no signals.
+    /// A signal's handler cannot be installed.
     pub fn take() -> io::Result<Self> {
         Ok(Self {
             terminated: signal(SignalKind::terminate())?,

@@ -26,7 +26,7 @@ pub struct Figures {
     pub guest_bytes: Option<u64>,
     /// Category: available, the remainder.
     pub available_bytes: Option<u64>,
-    /// Physical memory less all categories: 0 or negative.
+    /// Physical memory less all categories: negative if the categories add up to more, otherwise 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category_correction_bytes: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! An idle monitor like GNOME's on a session bus.
+//! Tests with an idle monitor like GNOME's on a session bus.
 
 use super::compositor::Compositor;
 use super::{Word, outcome, reporter, start, wait_for_word, wait_for_word_while};
