@@ -43,7 +43,7 @@ pub struct Inspection {
     pub files_count: i64,
     /// Paths of these files: none unless the owner chose `privacy = "plain"`.
     pub paths: Vec<String>,
-    /// Paths of control groups, under the same condition.
+    /// Paths of control groups: none unless the owner chose `privacy = "plain"`.
     pub cgroup_paths: Vec<String>,
     /// Events by kind.
     pub events: Vec<Kind>,
@@ -97,7 +97,8 @@ pub struct Kind {
     pub events_count: i64,
 }
 
-/// Reads the records of the trace at `path` from `from_ms` on; `limits` are those of the trace.
+/// Reads the records of the trace at `path` from `from_ms` on. `limits` are the limits on the trace's
+/// records.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if there is none; [`Error::Database`] if it cannot be read.

@@ -176,8 +176,8 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
 /// records that the database lost.
 pub(crate) const FLOOR: &str = "sequence_floor";
 
-/// Columns of `table` in the database, which are those of the version that wrote it; none if the table was
-/// added later.
+/// Columns that `table` has in this database: those of the version that wrote the database. None if the table
+/// was added later.
 ///
 /// # Errors
 /// Errors of SQLite.

@@ -26,7 +26,8 @@ pub(crate) fn source(name: &str, command: &mut Command) -> Json {
     source.unwrap().clone()
 }
 
-/// A pseudo-terminal controls the processes on it, as those of sshd and of terminal windows do.
+/// Typing must be seen on a pseudo-terminal that controls processes, such as those of sshd and of terminal
+/// windows.
 #[test]
 fn typing_on_a_remote_terminal_is_seen() {
     const LONG_AGO: Duration = Duration::from_secs(3600);

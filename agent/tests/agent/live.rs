@@ -253,7 +253,8 @@ fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
     listener.returned_at_once("input");
 }
 
-/// A pseudo-terminal controls the processes on it, as those of sshd and of terminal windows do.
+/// Typing must be announced on a pseudo-terminal that controls processes, such as those of sshd and of
+/// terminal windows.
 #[test]
 fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
     let host = Host::new();

@@ -310,7 +310,7 @@ fn server() {
             ("available_unused_cache_bytes", 22_500_000), // 23000000 on the LRU lists − 500000
             ("category_correction_bytes", 0),
             ("available_idle_process_bytes", 500 * 64 + 500_000), // sleepd, shmem 2000000 − 1500000
-            ("available_residual_bytes", 1000),                   // the swap cache, which is in no other part
+            ("available_residual_bytes", 1000),                   // swap cache, in no other part
         ],
     );
     assert_eq!(categories_less_physical(row), 0);
