@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Length of the measurement of each parser.
 const LENGTH: Duration = Duration::from_millis(300);
 
-/// Mean nanoseconds of one run.
+/// Mean duration of one call of `parse`, in nanoseconds.
 fn mean_ns(parse: impl Fn()) -> f64 {
     let (begun, mut runs) = (Instant::now(), 0_u32);
     while begun.elapsed() < LENGTH {

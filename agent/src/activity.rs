@@ -13,13 +13,13 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Two activities reported within this time count as one: a reporter repeats an activity, and each time
-/// recomputes its moment from its age.
+/// Two activities reported within this time count as one. A reporter may report the same activity again; it
+/// then computes the activity's time anew from its age, and the time varies a little.
 pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
 
-/// A source of the owner's activity for samples: a watch, or the thread that has one.
+/// Way in which a sample asks for the owner's activity: the watch itself, or the thread that has the watch.
 pub trait Activity: Send {
-    /// Asks all sources.
+    /// Asks all sources for the owner's last activity.
     ///
     /// # Errors
     /// [`Error::Wait`] when the thread that watches has ended.
@@ -30,7 +30,8 @@ pub trait Activity: Send {
     ) -> Result<Vec<ActivityRow>, Error>;
 }
 
-/// A sample's question about the owner's activity, together with the answers that take longest to get.
+/// A sample's question about the owner's activity. It contains what took long to find out: the terminals in
+/// use, and the sessions.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// Wall-clock time of the sample.
@@ -55,7 +56,7 @@ pub struct ActivityWatch {
     last_logind_ms: Option<i64>,
     /// Terminals that controlled a process at the last look.
     terminals: BTreeSet<(u32, u32)>,
-    /// True while the owner is away and waited for.
+    /// True while the owner is away and the agent waits for their return.
     armed: bool,
     /// Time of the newest event that a look read from an input device while armed; taken by
     /// [`ActivityWatch::first_sign`].
@@ -115,8 +116,8 @@ impl ActivityWatch {
         watch
     }
 
-    /// Asks all sources but logind, whose answer is in `look`. An event that an armed look reads from an
-    /// input device is kept for [`Self::first_sign`].
+    /// Asks all sources but logind, whose answer is in `look`. If a look reads an event from an input device
+    /// while armed, the event is kept for [`Self::first_sign`].
     pub fn look(&mut self, look: Look, missing_values: &mut MissingValues) -> Vec<ActivityRow> {
         let now_ms = look.now_ms;
         self.terminals = look.terminals;
@@ -136,7 +137,7 @@ impl ActivityWatch {
     }
 
     /// Starts or continues to wait for the owner, also at terminals, reporters and devices that are new since
-    /// the last call. Returns a sign that occurred between the last look and now.
+    /// the last call. Returns a sign of the owner that occurred between the last look and now.
     ///
     /// # Errors
     /// Terminals and reporters cannot be waited for; input devices still can.
@@ -176,12 +177,12 @@ impl ActivityWatch {
         }
     }
 
-    /// Returns true while the owner is away and waited for.
+    /// Returns true while the owner is away and the agent waits for their return.
     pub(crate) const fn is_armed(&self) -> bool {
         self.armed
     }
 
-    /// Descriptors that become readable when the owner may have returned; none unless armed.
+    /// Descriptors that become readable when the owner may have returned; none unless the watch is armed.
     pub fn wait_on(&self) -> Vec<BorrowedFd<'_>> {
         if !self.armed {
             return Vec::new();
@@ -338,7 +339,7 @@ fn idle_ms(
     now_ms: i64,
 ) -> i64 {
     *last_ms = (*last_ms).max(newest_ms).map(|t| t.min(now_ms));
-    // The owner of a file can set its times to anything.
+    // A file's owner can set its times to anything, also to the future.
     let last_ms = last_ms.unwrap_or(first_look_ms);
     now_ms.saturating_sub(last_ms).max(0)
 }

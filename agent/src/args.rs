@@ -69,7 +69,7 @@ pub struct GlobalArgs {
 }
 
 impl Default for GlobalArgs {
-    /// As without options: this host's own files.
+    /// Values as without any option: the files of this host itself.
     fn default() -> Self {
         Self {
             config: None,

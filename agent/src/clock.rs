@@ -14,13 +14,14 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads the clocks, and again if the agent was interrupted between two of them, which would look like a
-    /// sleep or a step. On a host so busy that every attempt is interrupted, the last reading counts.
+    /// Reads the clocks. If the agent was interrupted between two of them, reads them again: the delay would
+    /// look like a sleep or a step of the clock. On a host so busy that every attempt is interrupted, the
+    /// last reading counts.
     #[must_use]
     pub fn now() -> Self {
         const ATTEMPTS: usize = 8;
         let read = || Self {
-            monotonic_ms: milliseconds(clock_gettime(ClockId::Monotonic)), // first: see below
+            monotonic_ms: milliseconds(clock_gettime(ClockId::Monotonic)), // first, to time the reading
             boottime_ms: milliseconds(clock_gettime(ClockId::Boottime)),
             time_ms: milliseconds(clock_gettime(ClockId::Realtime)),
         };
@@ -34,7 +35,7 @@ impl Moment {
         moment
     }
 
-    /// Number of the UTC day.
+    /// Number of the UTC day, counted from 1970-01-01.
     #[must_use]
     pub const fn utc_day(&self) -> i64 {
         self.time_ms.div_euclid(86_400_000)

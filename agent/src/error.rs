@@ -202,14 +202,14 @@ impl Error {
         }
     }
 
-    /// Returns true if the database is no longer what SQLite wrote.
+    /// Returns true if the error means that the database is damaged.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
             Self::Damaged { .. } => true,
             Self::Database { source, .. } => match source {
-                // A stored value no longer has its type.
+                // A stored value no longer has the type of its column.
                 rusqlite::Error::Utf8Error(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)

@@ -36,7 +36,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
     }
 }
 
-/// Number of CPUs online; if sysfs lacks it, of those that this process may use.
+/// Number of CPUs that are online; if sysfs does not tell it, number of CPUs that this process may use.
 fn cpus_count(sys_root: &Path) -> i64 {
     let online = std::fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok();
     online
@@ -53,8 +53,8 @@ fn cpu_model() -> Option<String> {
     (!brand.is_empty()).then(|| brand.to_owned())
 }
 
-/// The maker's name of the machine, from DMI or the device tree. Not from sysinfo, which also looks in /tmp,
-/// where anybody may write.
+/// Model name of the machine, as its maker gave it, from DMI or the device tree. The crate sysinfo is not
+/// used for this: it also looks in /tmp, where anybody may write.
 fn machine_model(sys_root: &Path) -> Option<String> {
     let files = [
         "class/dmi/id/product_name",

@@ -22,8 +22,8 @@ impl FileIdKey {
         Ok(Self(random::bytes()?))
     }
 
-    /// Reads the key in the file at `path`, or creates the file: under another name first, then renamed, so
-    /// that an agent killed in between leaves no partial key.
+    /// Reads the key from the file at `path`. If there is no file, creates it with a random key: under
+    /// another name first, then renamed, so that an agent killed in between leaves no partial key.
     ///
     /// # Errors
     /// The file can neither be read nor created, or is not 32 bytes long.
@@ -37,7 +37,7 @@ impl FileIdKey {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let key = Self::random().map_err(io::Error::other)?;
                 let unfinished = beside(path, ".new");
-                // Left by a killed agent, or a link that another user put there.
+                // An unfinished file was left by a killed agent, or is a link that another user put there.
                 match std::fs::remove_file(&unfinished) {
                     Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                     _ => {}
@@ -54,13 +54,13 @@ impl FileIdKey {
         }
     }
 
-    /// Name of the file with this device and inode: 63 bits.
+    /// Returns the hash (63 bits) that stands for the file with this device and inode.
     #[must_use]
     pub fn file_id(&self, device: u64, inode: u64) -> i64 {
         self.hash(&[device.to_le_bytes(), inode.to_le_bytes()].concat())
     }
 
-    /// Name of the control group with this path: 63 bits.
+    /// Returns the hash (63 bits) that stands for the control group with this path.
     #[must_use]
     pub fn cgroup_id(&self, path: &str) -> i64 {
         self.hash(path.as_bytes())

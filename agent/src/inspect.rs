@@ -43,7 +43,7 @@ pub struct Inspection {
     pub files_count: i64,
     /// Paths of these files: none unless the owner chose `privacy = "plain"`.
     pub paths: Vec<String>,
-    /// Paths of control groups, under the same condition.
+    /// Paths of control groups: none unless the owner chose `privacy = "plain"`.
     pub cgroup_paths: Vec<String>,
     /// Events by kind.
     pub events: Vec<Kind>,
@@ -62,7 +62,7 @@ pub struct Inspection {
 pub struct Host {
     /// Name of the host.
     pub host_name: String,
-    /// Number of the host in datasets: a hash of its machine id.
+    /// Id of the host in datasets: a hash of its machine id.
     pub host_id: Option<String>,
     /// Privacy level of the records.
     pub privacy: String,
@@ -84,7 +84,7 @@ pub struct Program {
     pub name: String,
     /// Number of samples in which it was active.
     pub samples_count: i64,
-    /// Last time it was active, ms since 1970-01-01 UTC.
+    /// Time at which the program was last active, ms since 1970-01-01 UTC.
     pub last_time_ms: i64,
 }
 
@@ -97,7 +97,8 @@ pub struct Kind {
     pub events_count: i64,
 }
 
-/// Reads the records of the trace at `path` from `from_ms` on; `limits` are those of the trace.
+/// Reads the records of the trace at `path` from `from_ms` on. `limits` are the limits on the trace's
+/// records.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if there is none; [`Error::Database`] if it cannot be read.

@@ -19,7 +19,7 @@ pub enum Reason {
     Malformed,
     /// The value contradicts another of the kernel's figures.
     Contradicted,
-    /// The value exceeds what the kernel keeps for the agent, or what one sample holds.
+    /// The value is beyond a limit: of the kernel's queue for the agent, or of the size of one sample.
     Exceeded,
 }
 
@@ -44,12 +44,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A missing value. The detail never names one of the owner's files.
+/// Absence of a value, with its reason. The detail never names one of the owner's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentValue {
     /// Reason of the absence.
     pub reason: Reason,
-    /// Error text of the system.
+    /// Details, such as the system's error text.
     pub detail: String,
 }
 

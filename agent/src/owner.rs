@@ -11,7 +11,7 @@ use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::live::{HostState, Owner as Message, OwnerState};
 
-/// Knowledge of the owner's presence.
+/// State of what is known about the owner's presence.
 #[derive(Debug)]
 pub(crate) struct Owner {
     interval_ms: i64,
@@ -21,7 +21,7 @@ pub(crate) struct Owner {
     last: Option<Moment>,
     /// Last sample during the owner's absence; `None` while the owner is present.
     away: Option<OwnerAbsence>,
-    /// State of the owner sent last.
+    /// State of the owner in the last message.
     told: OwnerState,
 }
 
@@ -31,7 +31,7 @@ struct OwnerAbsence {
     idle_ms: i64,
 }
 
-/// Findings of one sample.
+/// Result of evaluating one sample.
 #[derive(Debug)]
 pub(crate) struct OwnerUpdate {
     /// The host's state by the idle rule.
@@ -42,7 +42,7 @@ pub(crate) struct OwnerUpdate {
     pub(crate) event: Option<Event>,
     /// True if the agent should wait for the owner's return.
     pub(crate) is_away: bool,
-    /// Time since the last sample; `None` after a gap.
+    /// Time since the previous sample; `None` after a gap.
     pub(crate) interval_ms: Option<i64>,
 }
 
@@ -88,7 +88,8 @@ impl Owner {
             interval_ms,
         };
         if let (Some(before), Some(idle_ms)) = (before, owner_idle_ms) {
-            // The owner may have returned and left in between: then their present absence is shorter.
+            // The owner may have returned and left between the samples. Their idle time then began during the
+            // absence.
             let absence_ms = before.until(&now) - idle_ms;
             if away.is_none() || absence_ms > before.idle_ms + ACTIVITY_JITTER_MS {
                 let (time_ms, absence_ms) = (now.time_ms - idle_ms, absence_ms.max(0));
@@ -115,7 +116,8 @@ impl Owner {
             })),
             (Verdict::Loaded, _) => Some(self.in_use(now.time_ms, None, "load")),
             (Verdict::Waiting { .. }, _) => {
-                // The owner has not returned; the rule starts over, since nothing is assumed across a gap.
+                // If the owner is still away, they did not return: the rule only started over, since nothing
+                // is assumed across a gap.
                 let source = if away.is_some() { "gap" } else { source };
                 Some(self.in_use(now.time_ms, None, source))
             }
@@ -163,7 +165,8 @@ impl Owner {
 }
 
 impl OwnerAbsence {
-    /// Length of the owner's absence at `now`, if it still lasts, on the boot clock, which cannot be set.
+    /// Length of the owner's absence until `now`, if it still lasts. The boot clock measures it, since nobody
+    /// can set that clock.
     const fn until(&self, now: &Moment) -> i64 {
         self.idle_ms + (now.boottime_ms - self.at.boottime_ms)
     }
@@ -227,7 +230,7 @@ mod tests {
         Owner::new(MINUTE, MINUTE)
     }
 
-    /// State, length of absence and source in the messages.
+    /// State, length of absence and source of the only message; `None` without a message.
     fn state_fields(found: &OwnerUpdate) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
         assert!(found.messages.len() < 2, "{found:?}");
         let message = found.messages.first()?;
@@ -239,7 +242,7 @@ mod tests {
         let mut owner = owner();
         let in_use = |source| Some((OwnerState::InUse, None, Some(source)));
         let steps = [
-            // minute, idle for, load → message, waited for
+            // Each row: minute, owner's idle time in ms, load; expected message, expected `is_away`.
             (1, Some(30_000), 0.1, in_use("logind"), false),
             (2, Some(59_999), 0.1, None, false),
             (3, Some(MINUTE), 0.1, None, true),

@@ -8,12 +8,12 @@ use gleaner_daemon::notify::ServiceManager;
 use gleaner_daemon::terminal;
 use std::sync::Arc;
 
-/// Connection of a run with the service manager, if it is a service.
+/// Connection of a run to the service manager; empty if the run is not a service.
 #[derive(Debug, Default)]
 pub(crate) struct Service {
     manager: ServiceManager,
-    /// Arguments from which the configuration is resolved. `None`: the run belongs to another command, which
-    /// ignores SIGHUP.
+    /// Arguments from which the configuration is resolved again. `None` if the run belongs to another
+    /// command, which ignores SIGHUP.
     args: Option<GlobalArgs>,
     status: String,
 }
@@ -66,7 +66,7 @@ impl Service {
         self.status = status;
     }
 
-    /// Reports its present activity.
+    /// Reports what the service does at present.
     pub(crate) fn status(&mut self, status: String) {
         if status != self.status {
             self.manager.status(&status);

@@ -49,7 +49,8 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Takes a lock of the database at `path` for one purpose; `None` if another process holds it.
+/// Locks the file beside the database at `path` that is named as `path` followed by `ending`; each purpose
+/// has its own ending. Returns `None` if another process holds the lock.
 pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
     let path_of_lock = beside(path, ending);
     let failed = |source| Error::Write {

@@ -50,7 +50,7 @@ pub struct MissingValue {
     pub item: String,
     /// Reason of the absence.
     pub reason: String,
-    /// Error text of the system.
+    /// Details, such as the system's error text.
     pub detail: String,
     /// Number of failed reads in the sample.
     pub missing_count: i64,
@@ -98,7 +98,8 @@ fn query(
         )
         .optional()?;
     let last_sample_age_ms = last.map(|(_, time_ms)| now_ms - time_ms);
-    // The newest row of each item and reason holds; a vanished item concerns only its own sample.
+    // Of each item and reason, the newest row counts. A vanished item concerns only the sample of its own
+    // row.
     let mut statement = connection.prepare(
         "SELECT item, reason, detail, missing_count, max(sequence) AS newest FROM missing_values \
          WHERE sequence >= (SELECT sequence FROM samples WHERE is_complete_state ORDER BY sequence DESC LIMIT 1) \
@@ -177,7 +178,7 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     })
 }
 
-/// Line on whether samples are stored; `interval_ms` is the present interval, if known.
+/// Line that says whether samples are stored; `interval_ms` is the present interval, if known.
 fn state(
     is_healthy: bool,
     is_running: bool,

@@ -1,5 +1,5 @@
-//! Waits for the next sample, a look in between, a signal, a step of the clock, the next sign of life, or
-//! the caller's descriptors.
+//! Waits for the next sample, a look at MemAvailable between samples, a signal, a step of the clock, the next
+//! sign of life, or the caller's descriptors.
 
 use crate::clock::Moment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -52,7 +52,8 @@ pub(crate) struct Ticker {
     beats: OwnedFd,
     clock_set: Option<OwnedFd>,
     signals: [(&'static str, UnixStream); 2],
-    /// Silent unless [`Self::watch_hangups`] was called: in a terminal SIGHUP ends the process.
+    /// Readable after a SIGHUP if [`Self::watch_hangups`] was called. Otherwise SIGHUP ends the process, as
+    /// usual in a terminal.
     hangups: UnixStream,
     on_hangup: UnixStream,
 }
@@ -157,8 +158,8 @@ impl Ticker {
         })
     }
 
-    /// Asks the kernel after `now` was read, even if poll reported nothing, so that a step that `now`
-    /// includes is reported with it.
+    /// Returns true if the wall clock was set. Asks the kernel after `now` was read, even if poll reported
+    /// nothing: a step that `now` includes is then reported together with `now`.
     fn clock_was_set(&mut self) -> bool {
         let Some(timer) = &self.clock_set else {
             return false;
@@ -199,9 +200,9 @@ pub(crate) fn set_timer(timer: &OwnedFd, interval: Duration) -> std::io::Result<
     Ok(())
 }
 
-/// Timer that never expires and is cancelled when the wall clock is set, which also happens on waking from
-/// sleep (timerfd_create(2)). `None` if the kernel lacks it: then a step is noticed at the next wakeup for
-/// another reason.
+/// Timer that never expires. The kernel cancels it when the wall clock is set, and also when the host wakes
+/// from sleep (timerfd_create(2)). `None` if the kernel lacks such timers: a step is then noticed at the next
+/// wakeup for another reason.
 fn clock_set_timer() -> Option<OwnedFd> {
     const NEVER: Timespec = Timespec {
         tv_sec: 1 << 33, // the year 2242, within the kernel's 64 bits of nanoseconds

@@ -1,9 +1,10 @@
 //! Folders for state, sockets and configuration.
 //!
-//! Folders that the service manager made for a service have precedence (`STATE_DIRECTORY`, `RUNTIME_DIRECTORY` and
-//! `CONFIGURATION_DIRECTORY` of systemd.exec(5): lists with colons), so that a daemon without root finds its folders.
-//! Otherwise root uses the system's folders, and another user those of the XDG Base Directory Specification. Both lead to
-//! the same places: a command that an administrator runs as root finds the service's files.
+//! Folders that the service manager made for a service have precedence: `STATE_DIRECTORY`,
+//! `RUNTIME_DIRECTORY` and `CONFIGURATION_DIRECTORY` of systemd.exec(5), each a list separated by colons. So
+//! a daemon without root finds its folders. Otherwise root uses the system's folders, and another user those
+//! of the XDG Base Directory Specification. Both ways lead root to the same places: a command that an
+//! administrator runs as root finds the service's files.
 
 use std::ffi::OsString;
 use std::fs::{File, metadata};
@@ -11,31 +12,32 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Name of Gleaner's folder within all of these.
+/// Name of Gleaner's folder within each of the folders below.
 const NAME: &str = "gleaner";
 const SYSTEM_STATE: &str = "/var/lib";
 const SYSTEM_RUNTIME: &str = "/run";
 const SYSTEM_CONFIGURATION: &str = "/etc/gleaner";
 
-/// State folder of the daemon whose folder is named `own`; the agent's is "", the folder that contains the others.
+/// State folder of this daemon; `own` is the folder's name. The agent's name is "": its folder contains those
+/// of all others.
 #[must_use]
 pub fn state(own: &str) -> PathBuf {
     FolderFacts::now().state(own)
 }
 
-/// State folder of another daemon, whose folder is named `of`.
+/// State folder of another daemon than this one; `of` is the folder's name.
 #[must_use]
 pub fn state_of_another(of: &str) -> PathBuf {
     FolderFacts::now().state_of_another(of)
 }
 
-/// Folder of sockets; `None` for a user without a runtime folder.
+/// Folder of the sockets; `None` for a user without a runtime folder.
 #[must_use]
 pub fn runtime() -> Option<PathBuf> {
     FolderFacts::now().runtime()
 }
 
-/// Folder of configuration.
+/// Folder of the configuration files.
 #[must_use]
 pub fn configuration() -> PathBuf {
     FolderFacts::now().configuration()
@@ -127,7 +129,7 @@ impl<F: Fn(&str) -> Option<OsString>> FolderFacts<F> {
         folder.join(NAME)
     }
 
-    /// Returns true for a system service: it has a folder among the system's.
+    /// Returns true for a system service: one of its folders lies in `/var` or `/run/gleaner`.
     fn is_service(&self) -> bool {
         let given = self.given("STATE_DIRECTORY").into_iter();
         let mut all = given.chain(self.given("RUNTIME_DIRECTORY"));
@@ -175,7 +177,8 @@ mod tests {
     #[test]
     fn a_service_and_the_administrator_beside_it_find_the_same() {
         let services: [(Variables, bool); 7] = [
-            // agent, ship; memoryd; both folders; below another; not listed, with and without root
+            // In order: the common state folder; memoryd's own; both folders; memoryd's own and a runtime
+            // folder; only a runtime folder; root without variables; root with a user's variables.
             (&[("STATE_DIRECTORY", "/var/lib/gleaner")], false),
             (&[("STATE_DIRECTORY", "/var/lib/gleaner/memoryd")], false),
             (
@@ -235,7 +238,7 @@ mod tests {
             HOME,
             ("XDG_STATE_HOME", "/s"),
             ("XDG_RUNTIME_DIR", "/run/user/7"),
-            // Set by the user's own service manager; a relative path is ignored.
+            // The user's own service manager sets this variable; the relative path in it is ignored.
             ("STATE_DIRECTORY", "relative:/s/gleaner"),
         ];
         let xdg = here(false, xdg);

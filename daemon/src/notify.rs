@@ -12,11 +12,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Maximum number of attempts to send the first message: without it, a service would never count as started.
+/// Maximum number of attempts to report readiness: without this message, a service would never count as
+/// started.
 const TRIES: u32 = 100;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// Connection to the service manager; empty if the process is no service.
+/// Connection to the service manager; empty if the process is not a service.
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     to: Option<(UnixDatagram, SocketAddr)>,
@@ -24,8 +25,8 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Service manager that started this process, from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`,
-    /// `WATCHDOG_PID`). If it cannot be reached, the process counts as no service.
+    /// Finds the service manager that started this process, by the environment (`NOTIFY_SOCKET`,
+    /// `WATCHDOG_USEC`, `WATCHDOG_PID`). If it cannot be reached, the process does not count as a service.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self::of(|name| std::env::var_os(name))
@@ -44,14 +45,15 @@ impl ServiceManager {
         }
     }
 
-    /// Interval at which to call [`Self::alive`]: a third of the service manager's timeout, so that a message may be
-    /// lost or late. `None`: no timeout is set.
+    /// Interval at which to call [`Self::alive`]: a third of the service manager's timeout, so that one
+    /// message may be lost or late. `None` if there is no timeout.
     #[must_use]
     pub const fn sign_of_life_interval(&self) -> Option<Duration> {
         self.sign_of_life_interval
     }
 
-    /// Reports that the daemon serves, after its start or after [`Self::reloading`]. This may take up to two seconds.
+    /// Reports that the daemon is ready, after its start or after [`Self::reloading`]. This may take up to
+    /// two seconds.
     pub fn ready(&self, status: &str) {
         let words = format!("READY=1\n{}", status_line(status));
         for _ in 0..TRIES {
@@ -85,7 +87,7 @@ impl ServiceManager {
     }
 
     fn send_if_possible(&self, words: &str) {
-        // A lost message costs a line of `systemctl status`; signs of life are repeated.
+        // If a status is lost, `systemctl status` only shows an old line; signs of life are repeated.
         let _ = self.send(words);
     }
 
@@ -198,7 +200,7 @@ mod tests {
         let path = folder.path().join("notify");
         let _stuck = UnixDatagram::bind(&path).unwrap();
         let manager = manager(path.as_os_str(), &[]);
-        // More than any queue holds: a blocking socket would hang here.
+        // These messages are more than any queue holds: a blocking socket would hang here.
         (0..100_000).for_each(|_| manager.alive());
         assert_eq!(manager.send("x").unwrap_err().kind(), ErrorKind::WouldBlock);
     }

@@ -1,13 +1,13 @@
-//! The common reading of hosts' traces, used by all programs that read traces: a host's records, and the
-//! facts derived from them. Pure: no I/O and no clock. Readers of a dataset supply its rows, each in its own
-//! memory layout.
+//! The reading of hosts' traces that all programs share: a host's records in order, and the facts derived
+//! from them. This crate is pure: no I/O and no clock. Readers of a dataset supply its rows, each reader in
+//! its own memory layout.
 //!
 //! - [`recorded`]: the order of rows, the interval in force, gaps, runs of samples without a gap.
 //! - [`derived`]: categories of a sample, idle and busy periods, returns, footprints at a return.
 //!
 //! Rooms, from the top; each uses only those after it: `derived`, `recorded`.
 
-// Tests have lists of one run, which is a range.
+// Tests use lists with one run. A run is a range, and the lint takes such a list for a mistake.
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
 pub mod derived;

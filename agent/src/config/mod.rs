@@ -1,5 +1,5 @@
 //! Resolved configuration: the command line overrides the environment, which overrides the file, which
-//! overrides the defaults. Each room (top-level module) takes its own part.
+//! overrides the defaults. Each room (top-level module) gets its own part of the configuration.
 
 mod settings;
 mod ship;
@@ -25,7 +25,7 @@ pub const DAEMON: &str = "agent";
 /// Default time between samples, the same as in the paper.
 const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_secs(90);
 
-/// Default interval of reading MemAvailable: every longer dip is seen.
+/// Default interval of reading MemAvailable: any dip that lasts longer is seen.
 const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Shortest time between samples; shorter ones would measure mostly the agent itself.
@@ -35,13 +35,13 @@ const SHORTEST_INTERVAL_MS: u64 = 100;
 /// minutes of the idle rule, so that the agent waits before anybody relies on the owner's absence; and far
 /// above the pauses of a reader, since each return wakes the agent.
 const DEFAULT_RETURN_WATCH_AFTER: Duration = Duration::from_secs(60);
-/// Shortest retention: the trace is cut at most once per UTC day.
+/// Shortest retention: old records are deleted at most once per UTC day.
 const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
 
 /// Minimum size limit of the database: enough for a few days of an ordinary workstation.
 const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
 
-/// Privacy level: the file names that may leave the host.
+/// Privacy level: says whether paths (of files and control groups) are recorded, and so may leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privacy {

@@ -39,8 +39,8 @@ pub struct Settings {
     pub opens: bool,
 }
 
-/// Limits on the records kept. The newest stretch that begins with a whole state (of at most one UTC day)
-/// always stays.
+/// Limits on the records kept. The newest records are never deleted: those since the last sample that was
+/// stored with a whole state (at most one UTC day).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum age of records.

@@ -5,14 +5,14 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// File of the authority's certificate.
+/// Name of the file with the authority's certificate.
 pub(crate) const AUTHORITY: &str = "authority.crt";
 
-/// File with this host's certificate and private key: one file, so that both are replaced
+/// Name of the file with this host's certificate and private key: one file, so that both are replaced
 /// together.
 pub(crate) const HOST: &str = "host.pem";
 
-/// Default batch interval, the sample interval: more frequent batches would be empty.
+/// Default batch interval. It equals the default sample interval: more frequent batches would be empty.
 const DEFAULT_BATCH_INTERVAL: Duration = Duration::from_secs(90);
 const SHORTEST_INTERVAL_MS: u64 = 100;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ pub struct ShipSettings {
     pub folder: PathBuf,
     /// The collector's address; absent: the enrolled address.
     pub collector: Option<String>,
-    /// File of the authorities' certificates that may have issued a collector's certificate.
+    /// File with the certificates of the authorities that may have issued the collector's certificate.
     pub authority: PathBuf,
     /// File with this host's certificate.
     pub certificate: PathBuf,

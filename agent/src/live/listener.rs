@@ -5,8 +5,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-/// Maximum of unsent bytes, beyond those that the kernel keeps: a listener that lets more wait is
-/// dropped.
+/// Maximum number of bytes queued here, besides those in the kernel's buffer. A listener that leaves more
+/// bytes unread is disconnected.
 pub(super) const MOST_WAITING_BYTES: usize = 64 << 10;
 
 /// Connection of a listener. Its methods return false once the connection has ended.

@@ -1,4 +1,4 @@
-//! The socket file: it belongs to one agent, and replaces that of a dead one.
+//! The file of the socket. It belongs to one agent; only a dead agent's file may be replaced.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
@@ -29,8 +29,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Listens at `path`. A lock beside the socket is held until the process ends, however it ends: its
-    /// holder may remove the socket of a dead agent, and never that of a live one.
+    /// Listens at `path`. The process holds a lock beside the socket until it ends, however it ends. So an
+    /// agent that gets the lock may remove an existing socket: the agent that made it is dead.
     ///
     /// # Errors
     /// The error of the system; `AddrInUse` if another agent listens.
@@ -48,7 +48,8 @@ impl Socket {
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // The file's mode is the socket's mode less the umask: more people may connect at no moment.
+        // The socket's file gets this mode, less the umask, when it is created: at no moment may more people
+        // connect.
         fchmod(&fd, Mode::from_raw_mode(SOCKET_MODE))?;
         bind(&fd, &SocketAddrUnix::new(path)?)?;
         let socket = Self {

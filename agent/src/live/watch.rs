@@ -37,7 +37,7 @@ pub fn run(socket: Option<&Path>, json: bool) -> Result<(), Error> {
                 let ended = io::Error::new(ErrorKind::UnexpectedEof, "the agent has ended");
                 return Err(listen(path, ended));
             }
-            // The received part of a line stays in the buffer.
+            // No message came in time. The received part of a line stays in the buffer.
             Err(e) if e.kind() == ErrorKind::WouldBlock && json => Ok(()),
             Err(e) if e.kind() == ErrorKind::WouldBlock => print(silent().as_bytes()),
             Err(e) => return Err(listen(path, e)),
@@ -62,7 +62,7 @@ fn print(text: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Renders a message as text; empty for messages that do not interest people.
+/// Renders a message as text; the text is empty for messages that are only for programs.
 fn text(line: &[u8]) -> String {
     match serde_json::from_slice(line) {
         Ok(Message::Hello(hello)) => format!(

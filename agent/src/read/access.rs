@@ -59,7 +59,7 @@ pub(crate) struct AccessWatch {
 }
 
 impl AccessWatch {
-    /// Makes a watch of nothing.
+    /// Makes an inotify instance without any watch.
     pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self {
             inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,

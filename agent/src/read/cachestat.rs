@@ -25,8 +25,8 @@ struct Cachestat {
     recently_evicted: u64,
 }
 
-/// Pages of `file` in the page cache within `range` (bytes; an empty range: to the end of the
-/// file).
+/// Number of pages of `file` that are in the page cache within `range` (in bytes; an empty range reaches to
+/// the end of the file).
 ///
 /// # Errors
 /// `NOSYS` if the kernel lacks the call, `PERM` if the file is another user's, `OPNOTSUPP` for

@@ -1,6 +1,6 @@
-//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus specification 0.43). It
-//! is small and has no threads, since a library would add to the sampler's memory. Every wait has a timeout: a bus that
-//! hangs must not delay a sample.
+//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus
+//! specification 0.43). It is small and has no threads, since a library would add to the sampler's memory.
+//! Every wait has a timeout: a bus that hangs must not delay a sample.
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Timeout of all answers, from the connection's beginning or [`Bus::restart_timeout`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Maximum size of an answer: larger than any of the calls made here returns.
+/// Maximum size of an answer; answers to the calls made here are smaller.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A connection to a bus, for calls to one service.
@@ -28,7 +28,7 @@ impl Bus {
     /// The socket's error; `TimedOut` or `WouldBlock` if the bus does not answer; `PermissionDenied` if it rejects this
     /// user.
     pub fn connect(socket: &Path, service: &'static str) -> io::Result<Self> {
-        // The queue of a bus that hangs fills up: do not wait in it.
+        // If the bus hangs, its queue of connections fills up: do not wait for a place in the queue.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         connect(&fd, &SocketAddrUnix::new(socket)?)?;
@@ -211,7 +211,7 @@ impl<'a> Values<'a> {
         self.at >= self.body.len()
     }
 
-    /// Skips to the next multiple of `to`.
+    /// Skips to the next offset that is a multiple of `to`.
     pub const fn align(&mut self, to: usize) {
         self.at = self.at.next_multiple_of(to);
     }

@@ -24,7 +24,8 @@ const EV_SYN: u32 = 0;
 /// dragging finger send nothing else, and only the first event wakes a waiting process.
 const TYPES: u64 = 1 << 0x01 | 1 << 0x02 | 1 << 0x03 | 1 << 0x05;
 
-/// Requests only a person's events. If the kernel cannot filter (before 4.4, a fixture), all events arrive.
+/// Requests only a person's events. If the kernel cannot filter (before Linux 4.4, or a test's file), all
+/// events arrive.
 #[allow(unsafe_code)]
 pub(crate) fn leave_out_lights(device: &OwnedFd) {
     let mask = InputMask {

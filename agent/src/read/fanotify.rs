@@ -10,7 +10,7 @@ use std::path::Path;
 const METADATA_VERSION: u8 = 3;
 /// Record that names a file by handle (`FAN_EVENT_INFO_TYPE_FID`).
 const INFO_TYPE_FID: u8 = 1;
-/// `FAN_Q_OVERFLOW`: events were lost.
+/// Mask bit of an event that stands for lost events (`FAN_Q_OVERFLOW`).
 const QUEUE_OVERFLOW: u64 = 0x4000;
 
 /// A group of watches, whose events are read from its descriptor.
@@ -100,7 +100,8 @@ pub fn events(mut bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
     })
 }
 
-/// Parses `struct fanotify_event_metadata`, and of the records after it the one with the file.
+/// Parses a `struct fanotify_event_metadata` and, among the records that follow it, the one that names the
+/// file.
 fn parse(event: &[u8]) -> Option<Event<'_>> {
     let metadata_length = usize::from(u16_at(event, 6)?);
     let mask = u64::from_ne_bytes(event.get(8..16)?.try_into().ok()?);

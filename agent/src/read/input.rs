@@ -28,8 +28,8 @@ pub struct InputDevices {
 #[derive(Debug)]
 struct Device {
     fd: OwnedFd,
-    /// True once the device gives nothing more for now, such as a pipe without a writer, which poll would
-    /// report without end.
+    /// True if the device gives nothing more for now, but poll would report it without end, such as a pipe
+    /// without a writer.
     ended: bool,
 }
 
@@ -123,8 +123,8 @@ impl InputDevices {
     }
 }
 
-/// Returns true if the device has keys or relative axes. A sensor, which reports by itself, has neither. A
-/// device that sysfs does not describe counts as touchable.
+/// Returns true if a person may use the device: it has keys or relative axes. A sensor, which reports by
+/// itself, has neither. A device that sysfs does not describe counts as one that a person may use.
 fn has_user_input(sys_root: &Path, name: &str) -> bool {
     const KEYS_OR_RELATIVE_AXES: u64 = 1 << 1 | 1 << 2; // EV_KEY, EV_REL
     let file = sys_root

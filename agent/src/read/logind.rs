@@ -11,7 +11,7 @@ use std::path::Path;
 /// Maximum number of sessions that are asked about.
 const MOST_SESSIONS: usize = 256;
 
-/// Result of the sessions' idle hints.
+/// Summary of all sessions' idle hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sessions {
     /// Newest activity on the wall clock; `None` if no session has one.
@@ -125,9 +125,10 @@ impl Session {
         })
     }
 
-    /// Time of the session's last activity. For a terminal the hint contains its access time, whether the
-    /// hint is set or not. For a desktop it contains the time when the hint was last set or cleared; while
-    /// it is cleared, the session may be in use. `None` for a desktop that never set its hint.
+    /// Time of the session's last activity. For a terminal, the hint's time is the terminal's access time,
+    /// whether the hint is set or not. For a desktop, it is the time when the hint was set; while the hint is
+    /// cleared, the session may be in use, and the result is `now_ms`. `None` for a desktop that never set
+    /// its hint.
     fn active_ms(&self, now_ms: i64) -> Option<i64> {
         if !self.is_user || self.idle_since_us == 0 {
             return None;

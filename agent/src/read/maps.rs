@@ -6,7 +6,7 @@ use std::ops::Range;
 /// A mapping of a file in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {
-    /// Addresses, which also name the link in `map_files`.
+    /// Addresses of the mapping; they are also the name of its link in `map_files`.
     pub addresses: Range<u64>,
     /// Mapped bytes of the file; the range may end beyond the file's end by less than a page.
     pub range: Range<u64>,
@@ -18,8 +18,8 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-/// Parses one line; `None` for memory without a file and for shared memory, whose pages the process' own
-/// sizes include already.
+/// Parses one line. `None` for memory without a file, and for shared memory, which the other sizes of the
+/// process already include.
 #[must_use]
 pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     let mut words = words(line);

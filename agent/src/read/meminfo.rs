@@ -74,7 +74,7 @@ impl Meminfo {
         self.by_name.get(name).copied().flatten()
     }
 
-    /// First of the fields that `column` is computed from that is present and malformed.
+    /// Name of the first malformed field among those that `column` is computed from.
     #[must_use]
     pub fn malformed(&self, column: &str) -> Option<&'static str> {
         let (_, names) = COLUMNS.iter().find(|(name, _)| *name == column)?;

@@ -18,16 +18,16 @@ const WINDOW_BYTES: u64 = 64 << 20;
 /// that extends beyond it has at most 2 MiB on most machines, 512 MiB on all.
 const PAST_THE_END_BYTES: u64 = 1 << 30;
 
-/// Pages of `file`, which has `size_bytes`, in the page cache within `range` (bytes; an empty range: the
-/// whole file).
+/// Number of pages of `file` that are in the page cache within `range` (in bytes; an empty range is the whole
+/// file). `size_bytes` is the file's size.
 ///
 /// # Errors
 /// `PERM` if the kernel would give a false answer, or if asking would change the access time of another
 /// user's file; otherwise the errors of mmap(2) and mincore(2).
 pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Result<u64, Errno> {
     let page_bytes = rustix::param::page_size() as u64;
-    // A mapping sets the access time. Only the owner, or a process with CAP_FOWNER, may prevent that: exactly
-    // the processes that mincore answers truly.
+    // A mapping sets the access time. Only the owner, or a process with CAP_FOWNER, may prevent that. To
+    // exactly these processes mincore gives true answers.
     fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NOATIME)?;
     if reports_pages_past_end(&file, size_bytes)? {
         return Err(Errno::PERM);
@@ -46,7 +46,8 @@ pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Res
     Ok(pages)
 }
 
-/// Returns true if mincore reports a page beyond the end of the file as cached: then it reports all pages so.
+/// Returns true if mincore reports a page beyond the file's end as cached: then it reports every page as
+/// cached.
 pub(crate) fn reports_pages_past_end(file: impl AsFd, size_bytes: u64) -> Result<bool, Errno> {
     let past_the_end = size_bytes
         .checked_next_multiple_of(WINDOW_BYTES)
@@ -62,8 +63,8 @@ fn window(file: impl AsFd, offset: u64, length: u64, in_core: &mut Vec<u8>) -> R
     let length = usize::try_from(length).map_err(|_| Errno::OVERFLOW)?;
     in_core.clear();
     in_core.resize(length.div_ceil(rustix::param::page_size()), 0);
-    // SAFETY: a new mapping at an address that the kernel chooses, unmapped below; nothing refers into it,
-    // and mincore writes one byte per page, for which `in_core` has room.
+    // SAFETY: the mapping is new, at an address that the kernel chooses, and is unmapped below; nothing
+    // refers into it. mincore writes one byte per page, for which `in_core` has room.
     unsafe {
         let start: *mut c_void = mmap(
             std::ptr::null_mut(),
@@ -80,6 +81,6 @@ fn window(file: impl AsFd, offset: u64, length: u64, in_core: &mut Vec<u8>) -> R
             return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
         }
     }
-    // The other bits are reserved.
+    // Bit 0 is set if the page is in the cache; the other bits are reserved.
     Ok(in_core.iter().filter(|&&page| page & 1 != 0).count() as u64)
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct Mount {
     /// Device as (major, minor); a major of 0 is no block device.
     pub device: (u32, u32),
-    /// Folder of the filesystem that is mounted there.
+    /// Folder within the filesystem that is mounted at `point`.
     pub root: PathBuf,
     /// Path of the mount point.
     pub point: PathBuf,
@@ -18,7 +18,7 @@ pub struct Mount {
     pub kind: String,
 }
 
-/// Mounts, later ones over earlier ones; skips malformed lines.
+/// Returns the mounts in order: a later mount may cover an earlier one. Skips malformed lines.
 pub fn mounts(text: &[u8]) -> impl Iterator<Item = Mount> {
     lines(text).filter_map(mount)
 }

@@ -12,7 +12,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Parses both lines.
+    /// Parses the lines `some` and `full`; only the second may be absent.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         Some(Self {

@@ -15,7 +15,7 @@ pub struct Stat<'a> {
     pub is_kernel_thread: bool,
     /// Controlling terminal as (major, minor); `None` without one.
     pub terminal: Option<(u32, u32)>,
-    /// CPU time of all its threads, user and system, in clock ticks.
+    /// CPU time of all threads of the process, user and system, in clock ticks.
     pub cpu_ticks: u64,
     /// Start, in clock ticks since boot.
     pub started_ticks: u64,

@@ -1,9 +1,9 @@
-//! `/run/user/UID/gleaner-session`: the report of a reporter inside a desktop session, made of a file's
-//! times.
+//! `/run/user/UID/gleaner-session`: the report of a reporter inside a desktop session. The report consists
+//! only of the file's times.
 //!
-//! Modification time: the owner's last activity, as set by the reporter. Change time: the last report,
-//! set only by the kernel. Nothing is opened and no byte is read, so that a hostile user can claim no
-//! more than "somebody was active then".
+//! The modification time is the owner's last activity, as set by the reporter. The change time is the time of
+//! the last report; only the kernel sets it. Nothing is opened and no byte is read, so that a hostile user
+//! can claim no more than "somebody was active then".
 
 use crate::missing_values::{AbsentValue, Reason};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
@@ -16,11 +16,11 @@ pub const FILE_NAME: &str = "gleaner-session";
 /// Silence after which a reporter counts as ended.
 pub const SILENT_AFTER_MS: i64 = 60_000;
 
-/// Result of the reporters' files.
+/// Summary of the reports of all users.
 #[derive(Debug)]
 pub struct Reports {
-    /// Newest activity on the wall clock, not compared with the present time. Unsupported without a
-    /// reporter, vanished if one has fallen silent.
+    /// Newest activity on the wall clock; it may lie in the future. Unsupported without a reporter, vanished
+    /// if a reporter has fallen silent.
     pub newest_ms: Result<i64, AbsentValue>,
     /// Number of reporters with a recent report.
     pub count: usize,

@@ -100,7 +100,7 @@ fn begin(
             }
             if due.hangup {
                 if let Some(next) = service.read_again() {
-                    *config = Arc::new(next); // all keys: nothing is open yet
+                    *config = Arc::new(next); // all keys take effect: nothing is open yet
                     let (interval, looks) = (config.sample_interval, config.mem_available_interval);
                     ticker.set(interval, looks).map_err(wait)?;
                 }
@@ -188,7 +188,8 @@ impl Run {
         Ok(run)
     }
 
-    /// Writes the event of the agent's start, and the event of the boot unless an earlier start did.
+    /// Writes the event of the agent's start. Writes the event of the boot, too, unless an earlier start
+    /// wrote it.
     fn write_beginning(&mut self, now: &Moment) {
         let boot_id = self.sampler.boot_id();
         let new_boot_id = boot_id.filter(|id| !self.recorder.has_event("boot", id));
@@ -198,7 +199,7 @@ impl Run {
             .events(boot.into_iter().chain([start]).collect());
     }
 
-    /// Runs until a reason to end; returns the reason.
+    /// Runs until there is a reason to end, and returns that reason.
     fn until_the_end(&mut self, samples: Option<u64>) -> Result<&'static str, Error> {
         let mut stored = 0;
         while samples.is_none_or(|wanted| stored < wanted) {
@@ -312,7 +313,7 @@ impl Run {
     }
 }
 
-/// Present activity, for the service manager's status line.
+/// Status line for the service manager: what the agent does at present.
 fn description(config: &Config) -> String {
     let paths = match config.privacy {
         Privacy::Plain => "in plain",
@@ -339,8 +340,8 @@ fn listen(config: &Config) -> Server {
     })
 }
 
-/// Takes one sample without storing it. CPU use is the difference from the CPU times in the captured tree
-/// `before`, or from those of `settle` ago.
+/// Takes one sample without storing it. CPU use is measured from the CPU times in the captured tree `before`;
+/// without such a tree, from CPU times read `settle` before the sample.
 ///
 /// # Errors
 /// None of the kernel's files can be read.

@@ -1,4 +1,4 @@
-//! Progress of the sampling loop, for the thread that gives signs of life on its behalf.
+//! Progress of the sampling loop, for the thread that sends signs of life on the loop's behalf.
 
 use crate::clock::monotonic_us;
 use std::sync::atomic::{AtomicI64, Ordering};

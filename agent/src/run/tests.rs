@@ -1,4 +1,4 @@
-//! The watcher without a sampler; a pipe serves as the keyboard.
+//! Tests of the watcher without a sampler; a pipe serves as the keyboard.
 
 use super::progress::Progress;
 use super::watcher::Watcher;

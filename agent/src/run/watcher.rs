@@ -1,10 +1,11 @@
-//! The watcher: a thread that waits for the owner's return and informs listeners of it, of samples, and that
-//! the agent is alive.
+//! The watcher: a thread that waits for the owner's return. It sends listeners the return, each sample, and
+//! signs of life.
 //!
-//! The thread runs at real-time priority ([`crate::priority`]) and never waits for the sampler, a disk or a bus:
-//! however late a sample is, the owner's return is announced immediately. Its work is short, since the owner's
-//! devices, terminals and reporters are in memory. The sampler sends it orders. The thread gives signs of life
-//! only while the sampler's loop turns ([`Progress`]).
+//! The thread runs at real-time priority ([`crate::priority`]) and never waits for the sampler, a disk or a
+//! bus: however late a sample is, the owner's return is announced immediately. The work of the thread is
+//! short, since the nodes of the owner's devices and terminals and the reporters' files are in memory. The
+//! sampler sends orders to the thread. The thread gives signs of life only while the sampler's loop is not
+//! late ([`Progress`]).
 
 use super::progress::Progress;
 use crate::Error;
@@ -42,15 +43,15 @@ pub(super) struct PublishedSample {
     pub(super) sample: Box<Sample>,
     /// Owner's return, if the sample is the first to see it.
     pub(super) event: Option<Event>,
-    /// Error because of which terminals and reporters cannot be waited for.
+    /// Error that prevents the agent from waiting at terminals and reporters.
     pub(super) blind: Option<Errno>,
 }
 
-/// The sampler's end of the watcher. The thread ends, and the socket with it, when this is dropped.
+/// The sampler's handle of the watcher. When it is dropped, the thread ends and the socket is removed.
 pub(super) struct Watcher {
     line: Line,
     events: Receiver<Event>,
-    /// Wake-up bytes, one per event; closed with the thread.
+    /// Socket with wake-up bytes, one per event; it is closed when the thread ends.
     news: UnixStream,
     thread: Option<JoinHandle<()>>,
 }
@@ -59,7 +60,7 @@ pub(super) struct Watcher {
 #[derive(Clone)]
 struct Line {
     orders: Sender<Order>,
-    /// Wake-up bytes, one per order.
+    /// Socket for wake-up bytes, one per order.
     bell: Arc<UnixStream>,
 }
 
@@ -114,7 +115,7 @@ impl Watcher {
         })
     }
 
-    /// Source of the owner's activity that asks the thread.
+    /// Source of the owner's activity for samples: it asks the thread.
     pub(super) fn activity(&self) -> Box<dyn Activity> {
         Box::new(self.line.clone())
     }
@@ -342,7 +343,8 @@ impl Watch {
     }
 }
 
-/// Corrects a sample taken before the owner's return, so that it shows a present owner, as a later look would.
+/// Corrects a sample that was taken before the owner returned: it then shows the owner as present, as a later
+/// sample would.
 fn correct_for_return(sample: &mut Sample, sign: Sign) {
     let idle_ms = &mut sample.row.owner_idle_ms;
     *idle_ms = idle_ms.map(|_| 0);

@@ -28,7 +28,7 @@ struct Hierarchy {
     folder: PathBuf,
     /// Group that is mounted there: the root group, unless the agent runs in a container.
     root: PathBuf,
-    /// True if memory is charged in this hierarchy, not in version 1.
+    /// True if the kernel charges memory in this hierarchy, and not in one of version 1.
     has_memory: bool,
 }
 

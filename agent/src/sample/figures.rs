@@ -49,8 +49,8 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Reads the figures, DAMON's estimate only if allowed; `sys` is `None` for captured trees without
-    /// one.
+    /// Reads the figures; DAMON's estimate only if `damon` is true. `sys` is `None` for a captured tree that
+    /// has no `/sys`.
     ///
     /// # Errors
     /// [`Error::Kernel`] without MemTotal. Any other unreadable figure is absent.
@@ -124,7 +124,7 @@ impl Figures {
     }
 }
 
-/// Reads ZFS' cache figures; without ZFS there are none, which is no absence.
+/// Reads the figures of ZFS' cache. Without ZFS there are none, and nothing is noted as missing.
 fn arc(proc: &Tree, text: &mut Vec<u8>, missing_values: &mut MissingValues) -> Option<Arc> {
     const ARC: [&str; 2] = ["arc_bytes", "arc_min_bytes"];
     const ARCSTATS: &str = "spl/kstat/zfs/arcstats";

@@ -1,8 +1,8 @@
 //! Walks the files that active processes have open or mapped, and measures their pages in the cache.
 //!
-//! Only regular files on filesystems with a page cache: pages of tmpfs, memfd and hugetlbfs are shared memory, which
-//! the processes' sizes already include. A file is reached through a process that uses it, so that mount namespaces
-//! do not matter, and is identified by device and inode.
+//! Only regular files on filesystems with a page cache are measured. Pages of tmpfs, memfd and hugetlbfs are
+//! shared memory, which the processes' sizes already include. A file is reached through a process that uses
+//! it, so that mount namespaces do not matter, and is identified by device and inode.
 
 use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::Tree;
@@ -21,8 +21,8 @@ use std::fs::DirEntry;
 use std::ops::Range;
 use std::path::Path;
 
-/// Capacity of the buffer for `maps` that is kept between walks: enough for some hundred mappings; processes with
-/// very many need MiB.
+/// Capacity that the buffer for `maps` keeps between walks. It suffices for some hundred mappings; a process
+/// with very many mappings needs some MiB.
 const MAPS_BYTES: usize = 64 << 10;
 
 /// Identity of a file: device and inode.
@@ -64,7 +64,8 @@ pub struct FileWalk {
 }
 
 impl FileWalk {
-    /// Walks the files of the processes `pids`. `kept` are this process' open files in /proc, which are not examined.
+    /// Walks the files of the processes `pids`. `kept` are this process' descriptors of files in /proc, which
+    /// are not examined.
     pub fn walk(
         &mut self,
         proc: &Tree,
@@ -280,10 +281,10 @@ pub(crate) fn key(stat: &Stat) -> FileKey {
     }
 }
 
-/// Files that this process has open, above all its database, except those of the descriptors `kept`: thousands of
-/// files in /proc, which cost as much to examine as to read. Own files must not be opened a second time: closing any
-/// descriptor of a file drops the process' locks on it (fcntl(2)), including SQLite's, and another program would then
-/// truncate the WAL's index while it is in use.
+/// Files that this process has open, above all its database. Such a file must not be opened a second time:
+/// closing any descriptor of a file drops the process' locks on the file (fcntl(2)), including SQLite's, and
+/// another program would then truncate the WAL's index while it is in use. The descriptors `kept` are left
+/// out: they are thousands of files in /proc, and to examine one costs as much as to read it.
 fn own_files(kept: &HashSet<RawFd>) -> HashSet<FileKey> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return HashSet::new();
@@ -379,11 +380,11 @@ mod tests {
         let (_, open, exceeded) = walked(1000, 1000);
         assert_eq!((open, exceeded), (OPEN, 0));
         let (_, open, exceeded) = walked(16, 1000);
-        assert_eq!((open, exceeded), (16, 1)); // the remainder of one process
+        assert_eq!((open, exceeded), (16, 1)); // one absence stands for all further files of the process
         let (all, _, exceeded) = walked(1000, 16);
         assert_eq!(all, 16);
         assert!(exceeded >= OPEN as i64 - 16, "{exceeded}");
-        // Mapped files are limited too.
+        // The limit counts mapped files, too.
         let (all, _, exceeded) = walked(1000, 1);
         assert_eq!(all, 1);
         assert!(exceeded > OPEN as i64 - 1, "{exceeded}");

@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Limits of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
-/// the unit limits the agent to 128 MiB.
+/// Limits of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample
+/// is stored, and the agent's unit limits its memory to 128 MiB.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkLimits {
     /// Maximum number of open files of one process.
@@ -30,7 +30,7 @@ impl Default for WalkLimits {
 }
 
 impl WalkLimits {
-    /// Makes the absence of a file beyond the limits of a sample.
+    /// Makes the absence for a file beyond the limit of one sample.
     pub(crate) fn absence_beyond_limits(self) -> AbsentValue {
         let detail = format!("files beyond {} of one sample", self.files);
         AbsentValue::new(Reason::Exceeded, detail)
@@ -43,16 +43,16 @@ pub(crate) struct MappedInode {
     pub(crate) path: PathBuf,
     /// Mapped ranges of the file, in bytes; may overlap.
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Number of processes that map it.
+    /// Number of processes that map the file.
     pub(crate) processes: u64,
     last_pid: i64,
-    /// Path below the proc root; may lead to a newer file by now.
+    /// Path of the file below the proc root; it may lead to a newer file by now.
     pub(crate) reach: PathBuf,
     /// Path by a mapping's address: leads to the mapped file itself, but needs a capability.
     pub(crate) reach_by_address: PathBuf,
 }
 
-/// Gathers the files that the processes `pids` map, by device and inode in `maps`.
+/// Gathers the files that the processes `pids` map, by the device and inode that `maps` shows.
 pub(crate) fn gather(
     proc: &Tree,
     pids: &[i64],

@@ -209,7 +209,7 @@ const ABSENT_WITHOUT_REASON: [&str; 11] = [
     "damon_idle_p90_ms",
 ];
 
-/// Notes an absence for every other column without a value and a reason: its field in `meminfo` is
+/// Notes an absence for every other column that has neither a value nor a reason: its field in `meminfo` is
 /// malformed, or the kernel does not provide it.
 pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, missing_values: &mut MissingValues) {
     for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {

@@ -14,8 +14,8 @@ pub fn with_memory(sys: &Tree, text: &mut Vec<u8>) -> Option<Vec<u16>> {
     list::numbers(std::str::from_utf8(text).ok()?)
 }
 
-/// Makes a row for each node with memory if there are two or more; a single node's figures are the
-/// sample's. `host` is `/proc/meminfo`, the only file with the size of a huge page.
+/// Makes a row for each node with memory if there are two or more; the figures of a single node would equal
+/// those of the sample. `host` is `/proc/meminfo`, the only file with the size of a huge page.
 pub fn rows(
     sys: &Tree,
     host: &Meminfo,

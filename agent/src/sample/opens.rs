@@ -22,8 +22,8 @@ use std::path::Path;
 /// us of CPU, and a sample should take at most 50 ms.
 pub const MOST_FILES: usize = 2048;
 
-/// Maximum number of reads per look: enough for more events than the kernel queues (16384), but finite when a
-/// busy builder queues events faster than the agent reads them.
+/// Maximum number of reads per look: enough for more events than the kernel queues (16384). It keeps the look
+/// finite if programs open files faster than the agent reads the events.
 const MOST_READS: usize = 32;
 
 /// Types of disk filesystem that use a device number of their own.
@@ -133,8 +133,8 @@ impl OpenWatch {
                 missing_values.note("opens", AbsentValue::new(Reason::Vanished, "filesystem"));
                 continue;
             };
-            // Opened as a path only: really opening a device has effects, and closing one of the agent's own
-            // files drops its locks.
+            // The file is opened only as a path. To really open a device has effects, and to close one of the
+            // agent's own files would drop the agent's locks on it.
             let reached = open_by_handle(disk, handle, OFlags::PATH)
                 .and_then(|fd| Ok((fstat(&fd)?, fd)))
                 .map_err(gone);
@@ -174,8 +174,8 @@ impl OpenWatch {
         }
     }
 
-    /// Marks every filesystem on a disk, including new ones, and returns descriptors by filesystem id. Marking
-    /// one again changes nothing; keeping the descriptors open would prevent unmounting.
+    /// Marks every filesystem on a disk, including new ones; to mark one again changes nothing. Returns
+    /// descriptors by filesystem id. Drop them soon: an open descriptor prevents unmounting.
     fn mark(
         &mut self,
         proc: &Tree,
@@ -208,7 +208,7 @@ fn is_on_a_disk(mount: &Mount) -> bool {
 fn filesystem(point: &Path) -> Result<([u8; 8], OwnedFd), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let fd = openat(CWD, point, flags, Mode::empty())?;
-    // The kernel's two numbers, which statvfs(3) combines into one.
+    // Events contain two numbers of 32 bits, which statvfs(3) combines into one.
     let fsid = fstatvfs(&fd)?.f_fsid;
     let mut id = [0; 8];
     id[..4].copy_from_slice(&(fsid as u32).to_ne_bytes());
@@ -228,7 +228,8 @@ fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
     (path.filter(|path| path.len() > 1), pages)
 }
 
-/// Absence of a file that was deleted in the meantime; counts like a process that ended.
+/// Makes the absence of an opened file that cannot be reached. A file deleted in the meantime counts as
+/// vanished, like a process that ended.
 fn gone(e: Errno) -> AbsentValue {
     match e {
         Errno::STALE => AbsentValue::new(Reason::Vanished, "deleted"),

@@ -4,7 +4,7 @@ use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::zoneinfo::Zones;
 use gleaner_schemas::units::pages_to_bytes;
 
-/// Share by which the zones may differ from MemTotal: memory given to the allocator late.
+/// Share by which the zones may differ from MemTotal: the allocator gets some memory late.
 const AGREEMENT: f64 = 0.01;
 
 /// Physical memory in bytes: System RAM of `iomem`, otherwise the zones' present pages if their managed pages
@@ -70,7 +70,7 @@ mod tests {
         };
         let denied = || Err(AbsentValue::new(Reason::Denied, "iomem"));
         let cases = [
-            // iomem, zones' managed MiB → physical MiB, missing values
+            // Each case: iomem, the zones' managed MiB; expected physical MiB, expected missing values.
             (Ok(1030 << 20), Some(1000), Some(1030), vec![]),
             (
                 Ok(1030 << 20),

@@ -45,7 +45,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Adds the anonymous memory of a process that is not active. Saturates, since a captured tree may contain any value.
+    /// Adds the anonymous memory of a process that is not active. The sum saturates, since a captured tree
+    /// may contain any value.
     fn add(&mut self, is_guest: bool, anon_pages: u64, page_size_bytes: u64) {
         let sum = if is_guest {
             &mut self.guest_anon_bytes
@@ -67,7 +68,7 @@ pub struct ProcessWalk {
     walks: u64,
     /// Proportional sizes by process id and start time, for later walks.
     readings: HashMap<(i32, u64), Reading>,
-    /// Sizes of idle processes.
+    /// Sizes of idle processes by process id and start time.
     idle_sizes: HashMap<(i32, u64), IdleSize>,
     stat_files: StatFiles,
     path: String,
@@ -112,7 +113,7 @@ impl ProcessWalk {
         }
     }
 
-    /// Replaces the names.
+    /// Replaces both lists of process names.
     pub(crate) fn set_names(&mut self, always_active: Vec<String>, guest_processes: Vec<String>) {
         self.always_active = always_active;
         self.guest_processes = guest_processes;
@@ -156,7 +157,8 @@ impl ProcessWalk {
         let mut found = Processes::default();
         let mut active = Vec::new();
         let pids = pids(proc)?;
-        // Every PID namespace has a process 1 for as long as it exists.
+        // Every PID namespace has a process 1 for as long as it exists. If this process does not see it,
+        // processes are hidden.
         if proc.is_procfs() && pids.first() != Some(&1) {
             missing_values.note("processes", AbsentValue::new(Reason::Denied, HIDDEN));
         }
@@ -242,8 +244,9 @@ impl ProcessWalk {
             .map_err(|e| AbsentValue::from_errno("statm", e))?;
         let statm = Statm::parse(&self.text).ok_or_else(|| malformed("statm"))?;
         if !is_active {
-            // `shared` is file pages and shared memory; the remainder is anonymous. The idle processes' shared memory is
-            // computed from Shmem as a whole (`sample`), which counts each page once.
+            // `shared_pages` are file pages and shared memory; the remaining resident pages are anonymous.
+            // The shared memory of idle processes is computed from Shmem as a whole (`sample`), which counts
+            // each page once.
             let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
             found.add(is_guest, anon_pages, page_size_bytes);
             let size = IdleSize {
@@ -316,7 +319,8 @@ impl ProcessWalk {
     ) -> Option<Split> {
         match self.read(proc, process.pid, "smaps_rollup") {
             Ok(()) => {}
-            // A process without memory is ending; an old kernel lacks the file (`status` shows which).
+            // Either the process is ending and has no memory, or an old kernel lacks the file; `status` shows
+            // which.
             Err(Errno::SRCH | Errno::NOENT) => return None,
             Err(e) => {
                 missing_values.note("processes", AbsentValue::from_errno("smaps_rollup", e));
@@ -334,7 +338,7 @@ impl ProcessWalk {
         Some(split)
     }
 
-    /// Resident sizes; shared pages count in full.
+    /// Estimates a process' memory from resident sizes, in which shared pages count in full.
     fn estimate(
         &mut self,
         proc: &Tree,
@@ -419,13 +423,13 @@ mod tests {
         };
         let mut walk = ProcessWalk::new(units, Vec::new(), Vec::new());
         let mut times = CpuTimes::from([((7, 50), 30)]);
-        // ticks, resident pages and statm → anonymous pages of idle processes
+        // Each row: CPU ticks, resident pages, contents of statm; expected anonymous pages of idle processes.
         for (ticks, resident, statm, expected) in [
             (30, 100, "900 100 40 1 0 1 0", 60),
-            (30, 100, "900 100 90 1 0 1 0", 60), // it did nothing: the same size
+            (30, 100, "900 100 90 1 0 1 0", 60), // `stat` is the same: statm is not read
             (30, 101, "900 101 91 1 0 1 0", 10),
             (31, 101, "900 101 31 1 0 1 0", 0),  // active
-            (31, 101, "900 101 21 1 0 1 0", 80), // its changes while active are unknown
+            (31, 101, "900 101 21 1 0 1 0", 80), // statm is read: it may have changed while active
         ] {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
@@ -448,7 +452,7 @@ mod tests {
         let guests = vec!["memcached".to_owned()];
         let mut walk = ProcessWalk::new(units, vec!["memcached".to_owned()], guests);
         let mut times = CpuTimes::new();
-        // Two walks: sizes are reused if nothing has changed.
+        // In the second walk nothing has changed, and the sizes of the first are reused.
         for (ticks, guest_cpu_ms) in [(30, 90), (30, 0), (90, 180)] {
             for (pid, name, anon) in [
                 (1, "init", 5),

@@ -1,7 +1,7 @@
 //! Chooses the processes whose proportional sizes a sample reads; the others keep an earlier reading.
 //!
-//! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured idle and beside compilers),
-//! during which the process waits for its own memory map's lock.
+//! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured on an idle host and beside
+//! compilers). During this time the process must wait if it needs the lock of its own memory map.
 
 use crate::read::process::Split;
 
@@ -13,11 +13,11 @@ pub const LARGEST_BYTES: u64 = 192 << 20;
 /// process whose reading is oldest is read in every sample.
 pub const SAMPLE_BYTES: u64 = 512 << 20;
 
-/// Number of later walks for which a reading stays valid: a fork or exit changes a process' proportional
-/// sizes while its own size stays the same.
+/// Number of later walks in which a reading stays valid. It is small: a fork or exit changes a process'
+/// proportional sizes while its own size stays the same.
 const SERVES_WALKS: u64 = 4;
 
-/// Sizes that differ by less than this fraction of resident memory count as equal.
+/// Two sizes count as equal if they differ by at most this fraction (1/64) of resident memory.
 const SAME_SIZE_PART: u64 = 64;
 
 /// Size of a process, from `statm`.
@@ -42,9 +42,9 @@ impl Size {
 pub struct Reading {
     /// Number of the walk.
     pub walk: u64,
-    /// Size of the process at the time.
+    /// Size of the process at the time of the reading.
     pub size: Size,
-    /// Proportional sizes at the time.
+    /// Proportional sizes of the process at that time.
     pub split: Split,
 }
 
@@ -59,11 +59,13 @@ pub enum Choice {
     Estimate,
 }
 
-/// Chooses for the active processes of walk number `walk`, given as their sizes and last readings.
+/// Chooses how each active process' memory is divided in walk number `walk`. A process is given as its size
+/// and its last reading.
 ///
-/// A reading is reused while it is recent and the size is about the same. Among the other processes, those
-/// never read and those with the oldest readings come first, small ones before large ones, within
-/// [`SAMPLE_BYTES`]. The remaining ones keep an older reading at about the same size, or are estimated.
+/// A reading is reused while it is recent and the size is about the same. The other processes are read, as
+/// far as [`SAMPLE_BYTES`] allows: first those never read, then those with the oldest readings, and among
+/// equals the small ones first. For the remaining processes an older reading is reused if the size is about
+/// the same; otherwise their memory is estimated.
 #[must_use]
 pub fn choose(processes: &[(Size, Option<Reading>)], walk: u64) -> Vec<Choice> {
     let mut choices = Vec::with_capacity(processes.len());
@@ -117,7 +119,7 @@ mod tests {
         })
     }
 
-    /// Choices of walk 10, as words.
+    /// Choices in walk 10, as words.
     fn words(processes: &[(Size, Option<Reading>)]) -> Vec<&'static str> {
         let word = |choice| match choice {
             Choice::Read => "read",
@@ -156,7 +158,8 @@ mod tests {
             (size(50, 0), reading(3, 25, 0)),
             (size(200, 0), None),
         ];
-        // The processes never read take 150 + 192 MiB; the remaining 170 MiB go to the one of 50.
+        // Of 512 MiB, the processes never read take 150 + 192. In the remaining 170 MiB only the process of
+        // 50 MiB fits.
         let expected = ["read", "reuse", "estimate", "read", "read", "estimate"];
         assert_eq!(words(&processes), expected);
     }

@@ -31,8 +31,9 @@ const NOT_CACHED: [u32; 12] = [
     0x0bad_1dea, // futex and other anonymous inodes
 ];
 
-/// overlayfs (`linux/magic.h`), which containers use: pages of its files are in the cache of the filesystem
-/// below. A mapping reaches them; cachestat(2) examines overlayfs itself, and reports 0.
+/// Magic number of overlayfs (`linux/magic.h`), which containers use. Pages of its files are in the cache of
+/// the filesystem below. A mapping reaches these pages; cachestat(2) examines overlayfs itself, and reports
+/// 0.
 const OVERLAYFS: u32 = 0x794c_7630;
 
 /// Asks the kernel for cached pages; remembers missing system calls, and the filesystem of each device.
@@ -77,7 +78,8 @@ impl Residency {
         self.filesystems.clear();
     }
 
-    /// Cached bytes of `file`, which has `size_bytes` on `device`; `None` without a page cache.
+    /// Returns `file`, which has `size_bytes` on `device`, for measuring; `None` if its filesystem has no
+    /// page cache.
     pub(crate) fn file(
         &mut self,
         file: OwnedFd,
@@ -97,7 +99,8 @@ impl Residency {
             })
     }
 
-    /// Pages of `file` in the page cache within `range` (bytes; an empty range: the whole file).
+    /// Number of pages of `file` that are in the page cache within `range` (in bytes; an empty range is the
+    /// whole file).
     pub(crate) fn cached_pages(
         &mut self,
         file: &CachedFile,
@@ -110,7 +113,7 @@ impl Residency {
         } = file;
         if self.has_cachestat && !is_overlay {
             match cachestat::cached_pages(file, range) {
-                Err(Errno::NOSYS) => self.has_cachestat = false, // it never will have it
+                Err(Errno::NOSYS) => self.has_cachestat = false, // this kernel will never have it
                 asked => return asked.map_err(|e| AbsentValue::from_errno("cachestat", e)),
             }
         }
@@ -144,7 +147,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The file, as if on a filesystem of its own.
+    /// Wraps the file, as if it were on an ordinary filesystem.
     fn cached(file: &File) -> CachedFile {
         CachedFile {
             file: file.try_clone().unwrap().into(),
@@ -208,7 +211,8 @@ mod tests {
         assert_eq!(asked(&mut residency, 1), Ok(0));
     }
 
-    /// Another user's file that is readable but not writable: mincore reports all of it as cached.
+    /// For another user's file that is readable but not writable, mincore would report every page as cached.
+    /// The request must fail instead.
     #[test]
     fn whom_mincore_would_lie_to_is_denied() {
         let told = std::thread::spawn(|| {

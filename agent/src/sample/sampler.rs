@@ -1,4 +1,4 @@
-//! Takes samples; keeps the data that one sample needs of the last.
+//! Takes samples; keeps the data of one sample that the next one needs.
 
 use crate::Error;
 use crate::activity::{Activity, ActivityWatch, Look, Roots, owner_idle_ms};
@@ -124,8 +124,8 @@ impl Sampler {
         self.boot_id.as_deref()
     }
 
-    /// Reads MemAvailable, so that the next sample includes a dip that ends before it, and the pending opens,
-    /// before the kernel's queue is full.
+    /// Reads MemAvailable, so that the next sample includes a dip that ends before it. Also reads the pending
+    /// opens, before the kernel's queue is full.
     pub fn look(&mut self) {
         if let Some(Ok(watch)) = &mut self.opens {
             watch.drain();
@@ -242,8 +242,9 @@ impl Sampler {
         })
     }
 
-    /// Present moment on this host's clocks, and the time since boot of the sampled host: a captured tree's
-    /// own, `None` if the tree lacks it. Intervals between samples then come from this host's clock only.
+    /// Present moment on this host's clocks, and the sampled host's time since boot. A captured tree has its
+    /// own time since boot (`None` if it lacks one); intervals between samples then come from this host's
+    /// clocks only.
     fn moment(&mut self, missing_values: &mut MissingValues) -> (Moment, Option<i64>) {
         let mut moment = Moment::now();
         if self.proc.is_procfs() {

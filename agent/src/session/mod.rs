@@ -24,7 +24,7 @@ const XWAYLAND: &str = "XWayland observes only the input to X programs";
 
 /// Source of the time since the session's keyboard or pointer was last touched. Errors are texts for people.
 trait IdleSource {
-    /// Time since the last activity; `None` if there is no answer for now. An error ends the session.
+    /// Time since the last activity; `None` if there is no answer for now. After an error the reporter ends.
     fn idle_ms(&mut self) -> Result<Option<i64>, String>;
 
     /// Descriptor that is readable if there is news before the next look.
@@ -103,7 +103,7 @@ fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
     ))
 }
 
-/// The report: a file whose times are set; removed when dropped.
+/// The report: a file whose times are the message. The file is removed when this is dropped.
 struct Report(PathBuf);
 
 impl Report {

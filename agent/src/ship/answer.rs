@@ -6,7 +6,7 @@ use gleaner_trust::Address;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Maximum length of a stranger's text that is passed on.
+/// Maximum length of a text from outside that messages quote.
 const MOST_SAID: usize = 300;
 
 /// Outcome of a batch.

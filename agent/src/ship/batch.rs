@@ -29,13 +29,13 @@ pub(crate) struct EncodedBatch {
     pub(crate) records_count: usize,
     /// Approximate size of the records in memory, in bytes; 0 for a damaged database.
     pub(crate) content_bytes: usize,
-    /// Number of the records' rows in all tables.
+    /// Number of rows that these records have in all tables.
     pub(crate) rows_count: usize,
     /// Number of records that could not be read completely.
     pub(crate) unreadable_count: usize,
 }
 
-/// Encodes at most `most` records of `trace` after `after`; `None` if there are none.
+/// Encodes at most `most` records of `trace` that follow the record `after`; `None` if there are none.
 ///
 /// # Errors
 /// The trace cannot be read, at all or at present.

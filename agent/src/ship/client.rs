@@ -34,8 +34,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Makes a client with the certificates of `trust`; `None` without TLS. `patience`: timeout of an answer
-    /// once a request is sent.
+    /// Makes a client with the certificates of `trust`; `None` means no TLS. `patience` is the timeout of an
+    /// answer once a request is sent.
     ///
     /// # Errors
     /// [`Error::Trust`].
@@ -65,7 +65,8 @@ impl Client {
         })
     }
 
-    /// Makes a client that accepts any server; the caller checks its answer against a token's fingerprint.
+    /// Makes a client that accepts any server. The caller checks the server's answer against a token's
+    /// fingerprint.
     pub(crate) fn unverified(address: Address, patience: Duration) -> Self {
         Self {
             http: HttpClient::unverified(PROGRAM, limits(patience)),
@@ -73,7 +74,7 @@ impl Client {
         }
     }
 
-    /// Loads certificates that were replaced.
+    /// Loads the certificates again if their files were replaced.
     ///
     /// # Errors
     /// [`Error::Trust`], once, if they are unusable; the old ones stay in use.
@@ -81,7 +82,7 @@ impl Client {
         Ok(self.http.follow_files()?)
     }
 
-    /// Present certificate and trusted authorities.
+    /// Credentials in use: this host's certificate and the trusted authorities.
     pub(crate) fn credentials(&self) -> Option<Arc<Credentials>> {
         self.http.credentials()
     }
@@ -166,8 +167,8 @@ fn limits(patience: Duration) -> Limits {
     }
 }
 
-/// The server's verdict on our certificate arrives as an alert, ours on its certificate as an error of
-/// rustls; through ureq both arrive only as text.
+/// Interprets a failed exchange. If the server rejects our certificate, it sends an alert; if we reject its
+/// certificate, rustls returns an error. ureq passes on both only as text.
 fn failure(address: &Address, error: &ureq::Error) -> Trouble {
     let (address, why) = (address.to_string(), error.to_string());
     if why.contains("received fatal alert") {

@@ -7,16 +7,16 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// File with the collector's address.
+/// Name of the file with the collector's address.
 pub(crate) const COLLECTOR: &str = "collector.url";
 
-/// File with key and request of an enrolment that is not answered yet.
+/// Name of the file with key and request of an enrolment that is not answered yet.
 pub(crate) const REQUEST: &str = "request.pem";
 
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Permissions of the group in a folder whose contents it may read.
+/// Mode bits of a folder whose contents the folder's group may read.
 const GROUP_READS: u32 = 0o050;
 /// Mode bit by which a file's group may read it.
 const OF_GROUP: u32 = 0o040;

@@ -61,7 +61,7 @@ impl EnrolmentResult {
 
 /// Enrols this host with the collector at `address` by a one-time token.
 ///
-/// No server is trusted yet: the collector's must have the authority that the token names. The key is
+/// No server is trusted yet: the collector's authority must have the fingerprint in the token. The key is
 /// created here and never leaves this host.
 ///
 /// # Errors

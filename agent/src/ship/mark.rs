@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
-/// Key of the last record that the collector has acknowledged, as far as known here.
+/// Key in `meta` of the last record that the collector has acknowledged, as far as this host knows.
 pub(crate) const ACKNOWLEDGED: &str = "acknowledged_sequence";
 
 pub(crate) use crate::trace::database::FLOOR;

@@ -122,7 +122,7 @@ fn end_on_signals(manager: Arc<ServiceManager>) -> std::io::Result<()> {
     thread.spawn(ending).map(drop)
 }
 
-/// Sleeps; reports to the service manager at intervals that this is no fault.
+/// Sleeps for `length`; sends signs of life to the service manager meanwhile.
 pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
     let due = Instant::now() + length;
     loop {

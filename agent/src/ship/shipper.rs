@@ -24,16 +24,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Interval between offers of a record that the collector refused.
+/// Interval at which a record that the collector refused is offered again.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3600);
 
-/// Interval between attempts to renew; the certificate is valid for weeks more.
+/// Interval between attempts to renew the certificate, which stays valid for weeks.
 const RENEW_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Progress of shipping one database.
 #[derive(Default)]
 struct Progress {
-    /// Sequence number of the last record settled; `None`: ask the collector.
+    /// Sequence number of the last record acknowledged or skipped; `None` if the collector must be asked.
     mark: Option<i64>,
     /// Maximum number of records in one batch; `None`: [`MOST_RECORDS`].
     records_at_once: Option<usize>,
@@ -44,7 +44,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Sizes the next batch after one that succeeded: as large, or twice as large if allowed.
+    /// Sets the size of the next batch after one that succeeded: as large, or twice as large if allowed.
     fn grow_batch(&mut self, batch: &EncodedBatch) {
         let most = self.records_at_once.unwrap_or(MOST_RECORDS);
         let is_half_full = batch.content_bytes * 2 > MOST_BYTES;
@@ -183,8 +183,8 @@ impl Shipper {
     fn ship(&mut self, path: &Path, is_set_aside: bool) -> Result<bool, Trouble> {
         loop {
             self.manager.alive();
-            // Open for one batch and not during its transfer: otherwise the agent's log could not wrap
-            // around.
+            // The trace is open only while a batch is read, not while it is sent: otherwise the agent's log
+            // could not wrap around.
             let trace = Trace::open(path)?;
             let (host_id, id) = (trace.host_id.clone(), trace.database_id.clone());
             if !is_id(&host_id) || !is_id(&id) {
@@ -247,7 +247,8 @@ impl Shipper {
                 Ok(true)
             }
             Ok(Answer::Refused { .. }) if batch.records_count > 1 => {
-                // The batch, or one record in it, was too large: the records before that one go first.
+                // The batch was too large, or the collector refuses one record in it. Send fewer records, so
+                // that those before that record arrive.
                 progress.refused_until = batch.until;
                 progress.records_at_once = Some(smaller);
                 Ok(true)
@@ -256,7 +257,7 @@ impl Shipper {
                 why,
                 finality: finality @ (Finality::TooLarge | Finality::ForGood),
             }) => {
-                // The record would block all that follow.
+                // Skip this record: it would block all that follow.
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
                 self.summary.skipped_records_count += 1;

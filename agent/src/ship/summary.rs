@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Summary {
     /// The collector's address.
     pub collector: String,
-    /// Records sent and acknowledged.
+    /// Number of records sent and acknowledged.
     pub records_count: u64,
     /// Number of rows of these records.
     pub rows_count: u64,
@@ -17,9 +17,10 @@ pub struct Summary {
     pub batches_count: u64,
     /// Length of these batches as sent.
     pub sent_bytes: u64,
-    /// Records of damaged databases that could not be read completely.
+    /// Number of records of damaged databases that could not be read completely.
     pub unreadable_records_count: u64,
-    /// Records larger than the collector accepts, which stay on the host.
+    /// Number of records that are too large for the collector, or that it refuses for good; they stay on the
+    /// host.
     pub skipped_records_count: u64,
     /// Collector's progress with the agent's database.
     pub shipping: ShippingProgress,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A row that is valid from one sample until a later row replaces it.
 pub trait StandingRow: Clone {
-    /// Subject of the row.
+    /// Subject that a row describes, such as one file.
     type Key: Ord + Clone;
 
     /// Returns the subject of the row.
@@ -35,8 +35,8 @@ impl<R: StandingRow> Default for Changes<R> {
 }
 
 impl<R: StandingRow> Changes<R> {
-    /// Rows to store for a sample at `time_ms`: all of them if `whole`, otherwise changed rows, and the ends
-    /// of rows that no longer hold.
+    /// Rows to store for a sample at `time_ms`: all of them if `whole`. Otherwise only the changed rows, and
+    /// an end row for each stored row that no longer holds.
     pub fn step(&mut self, rows: Vec<R>, whole: bool, time_ms: i64) -> Vec<R> {
         let mut before = std::mem::take(&mut self.stored);
         let mut changed = Vec::new();
@@ -64,8 +64,8 @@ impl StandingRow for FileRow {
         self.file_id
     }
 
-    /// Only whether there is any process counts, not their number: the number changes with each process,
-    /// and would be most of the stored data.
+    /// Returns true if the rows are equal; the numbers of processes are compared only as zero or not. The
+    /// numbers change with each process, and these changes would be most of the stored data.
     fn follows(&self, before: &Self, _: i64) -> bool {
         let without_counts = |row: &Self| Self {
             open_processes_count: row.open_processes_count.min(1),
@@ -75,7 +75,7 @@ impl StandingRow for FileRow {
         without_counts(self) == without_counts(before)
     }
 
-    /// A row without processes and with unknown cache.
+    /// Row of the same file without processes and with an unknown cached size.
     fn end(self) -> Option<Self> {
         Some(Self {
             file_id: self.file_id,
@@ -92,7 +92,8 @@ impl StandingRow for ActivityRow {
         self.source.clone()
     }
 
-    /// Returns true if no activity happened in between: the last activity is at the same moment.
+    /// Returns true if the owner was not active between the two rows: both give the same moment of the last
+    /// activity.
     fn follows(&self, before: &Self, passed_ms: i64) -> bool {
         let idle_ms = before.idle_ms.map(|ms| ms.saturating_add(passed_ms));
         self.idle_ms == idle_ms
@@ -113,7 +114,8 @@ impl StandingRow for MissingValueRow {
         (self.item.clone(), self.reason.clone())
     }
 
-    /// A vanished item concerns only its own sample; the counts of other reasons change with every process.
+    /// A vanished item concerns only its own sample, so its row is always stored. Counts are not compared,
+    /// since they change with every process.
     fn follows(&self, before: &Self, _: i64) -> bool {
         self.reason != "vanished" && self.detail == before.detail
     }
@@ -175,7 +177,7 @@ mod tests {
             state: state.into(),
             devices_count: 1,
         };
-        // time, row → stored
+        // Each row: time, row of a source, true if the row must be stored.
         for (time_ms, row, stored) in [
             (0, row(Some(5), "ok"), true),
             (90, row(Some(95), "ok"), false),
@@ -210,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// Applying the changes to the state before gives the state after.
+        /// The changes, applied to the state before a sample, must give the state after it.
         #[test]
         fn a_reader_can_follow(samples in proptest::collection::vec(
             (proptest::collection::btree_map(0i64..6, 0i64..3, 0..6), any::<bool>()), 1..8)

@@ -7,7 +7,7 @@ use gleaner_schemas::rows::TABLES;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// Number of damaged databases kept; at the next one the agent ends, since the disk is at fault.
+/// Number of damaged databases kept. At the next damage the agent ends, since the disk is at fault.
 const MOST_KEPT: usize = 8;
 
 /// Suffix of a damaged database's name, before the time.
@@ -22,8 +22,8 @@ pub struct DamagedDatabase {
     pub what: String,
 }
 
-/// Checks a database that was not closed: a power cut may have lost pages that SQLite had written. The
-/// check reads the whole database (0.1 s for 100 MiB in the page cache), so it is done only then.
+/// Checks a database that was not closed: a power cut may have lost pages that SQLite had written. For other
+/// databases it is not called, since it reads the whole database (0.1 s for 100 MiB in the page cache).
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::Database`].

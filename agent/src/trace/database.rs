@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Timeout for another connection's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a trace for reading. The tables and columns of an older version have their present names.
+/// Opens a trace for reading. Tables and columns that an older version named otherwise appear under their
+/// present names.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if there is none, otherwise those of [`Store::open`].
@@ -38,7 +39,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Hides the tables that an older version named otherwise behind temporary views with the present names. The
+/// Makes a temporary view under the present name for each table that an older version named otherwise. The
 /// file is not written to.
 fn show_present_names(connection: &Connection) -> rusqlite::Result<()> {
     let earlier = renames::TABLES.iter().map(|rename| rename.before);
@@ -111,8 +112,8 @@ pub(crate) fn migrate(
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;
-        // Moves the log into the file, if need be after waiting for readers: the package of an older agent
-        // reads the version in the file's header.
+        // Moves the log into the file; this may wait for readers. The package of an older agent reads the
+        // version in the file's header.
         let into_the_file = "PRAGMA wal_checkpoint(FULL)";
         connection
             .query_row(into_the_file, [], |_| Ok(()))
@@ -132,7 +133,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?; // for a new database, before its first page
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // In KiB: rows are only appended, so that a larger cache would be useless.
+    // A negative size is in KiB. Rows are only appended, so a larger cache would be useless.
     connection.pragma_update(None, "cache_size", -256)?;
     connection.pragma_update(None, "secure_delete", true)?; // deleted data are overwritten
     connection.pragma_update(None, "foreign_keys", true)
@@ -171,12 +172,12 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
         .optional()
 }
 
-/// Key in `meta` of a floor: new records get higher numbers. Shipping sets it if the collector has records
-/// that the database lost.
+/// Key in `meta` of the sequence floor: new records get higher numbers. Shipping sets it if the collector has
+/// records that the database lost.
 pub(crate) const FLOOR: &str = "sequence_floor";
 
-/// Columns of `table` in the database, which are those of the version that wrote it; none if the table was
-/// added later.
+/// Columns that `table` has in this database: those of the version that wrote the database. None if the table
+/// was added later.
 ///
 /// # Errors
 /// Errors of SQLite.

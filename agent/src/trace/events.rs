@@ -1,4 +1,4 @@
-//! Events between two moments: pure functions.
+//! Events between two moments. All functions here are pure.
 
 use crate::clock::Moment;
 use crate::interval;
@@ -13,13 +13,14 @@ const SHORTEST_SLEEP_MS: i64 = 500;
 /// of a clock between two wakeups.
 const LEAST_STEP_MS: i64 = 50;
 
-/// Minimum step that the kernel did not report: no clock is slewed that far between two wakeups.
+/// Minimum step of the wall clock if the kernel reported none: no clock is slewed that far between two
+/// wakeups.
 const LEAST_UNTOLD_STEP_MS: i64 = 2000;
 
 /// Maximum CPU time of a sample.
 const MOST_CPU_US: i64 = 50_000;
 
-/// The clocks from one wakeup of the loop to the next.
+/// State of the clocks at the last wakeup of the loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     last: Moment,
@@ -36,8 +37,8 @@ impl Clocks {
         }
     }
 
-    /// Events between the last wakeup and this one. `clock_set`: the kernel reported a step, as checked after
-    /// `now` was read.
+    /// Events between the last wakeup and this one. `clock_set` is true if the kernel reported a step; the
+    /// caller checks this after reading `now`.
     pub(crate) fn step(&mut self, now: &Moment, clock_set: bool) -> Vec<Event> {
         let before = std::mem::replace(&mut self.last, *now);
         let suspended_ms = suspended_ms(&before, now);
@@ -74,8 +75,8 @@ pub(crate) const fn stepped_ms(before: &Moment, now: &Moment) -> i64 {
     (now.time_ms - before.time_ms) - (now.boottime_ms - before.boottime_ms)
 }
 
-/// Event of missed samples: `due` samples became due since the one at `before`, and one is taken `now`.
-/// `None` if a sleep, with the times of falling asleep and waking, explains them.
+/// Event of missed samples: `due` samples became due since the one at `before`, and only one is taken, `now`.
+/// `None` if the host slept in between: the events of the sleep explain the missed samples.
 pub(crate) fn missed(due: u64, before: &Moment, now: &Moment, interval_ms: i64) -> Option<Event> {
     let count = i64::try_from(due).ok()?.saturating_sub(1);
     if count < 1 || suspended_ms(before, now) >= SHORTEST_SLEEP_MS {
@@ -171,7 +172,8 @@ mod tests {
     #[test]
     fn sleeps_and_steps_between_two_wakes() {
         let cases = [
-            // wall, boottime, monotonic passed, told → events at, what, how long
+            // Each case: time passed on wall, boot and monotonic clock; true if the kernel reported a step;
+            // expected events (time, kind, length).
             (5000, 5000, 5000, false, vec![]),
             (5000, 5000, 4501, false, vec![]), // clocks read a moment apart
             (
@@ -198,8 +200,8 @@ mod tests {
                 false,
                 vec![(7000, "clock_step", Some(2000))],
             ),
-            // Asleep for a minute from the fifth second on; after waking, the clock is set forward by an
-            // hour.
+            // The host sleeps for a minute from the fifth second on. After it wakes, its clock is set forward
+            // by an hour.
             (
                 3_665_000,
                 65_000,
@@ -236,7 +238,8 @@ mod tests {
     fn samples_missed_while_awake() {
         const INTERVAL_MS: i64 = 90_000;
         let cases = [
-            // due, boottime, monotonic passed → missed for how long, how many
+            // Each case: samples due, time passed on boot and monotonic clock; expected length and detail of
+            // the event.
             (1, 90_000, 90_000, None),
             (1, 170_000, 170_000, None), // late, but none missed
             (2, 185_000, 185_000, Some((90_000, "1 of 1m30s"))),
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn samples_that_take_too_much() {
         let cases = [
-            // CPU, wall → how much, of what
+            // Each case: CPU time and wall time in us; expected length in ms and detail of the event.
             (50_000, 500_000, None),
             (50_001, 60_000, Some((50, "of CPU time"))),
             (9000, 500_001, Some((500, "of the interval"))),

@@ -1,9 +1,9 @@
-//! Gaps between samples: pure functions of two moments.
+//! Gaps between samples. All functions here are pure functions of two moments.
 
 use crate::clock::Moment;
 
-/// Maximum step of the wall clock against CLOCK_BOOTTIME that is no gap: beyond it, times would not be
-/// comparable. Slewed clocks stay far below it between two samples.
+/// Largest step of the wall clock against CLOCK_BOOTTIME that does not make a gap. Times before and after a
+/// larger step would not be comparable. Slewed clocks stay far below it between two samples.
 pub(crate) const CLOCK_STEP_MS: i64 = 5000;
 
 /// Cause of a gap.
@@ -52,8 +52,8 @@ pub struct LastSample {
     pub boot_id: Option<String>,
 }
 
-/// Cause of the gap between the last sample of an earlier run and the first of this run, which always
-/// exists.
+/// Cause of the gap between the last sample of an earlier run and the first one of this run. There is always
+/// such a gap.
 #[must_use]
 pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause {
     let booted = match (last.boot_id.as_deref(), boot_id) {
@@ -93,7 +93,7 @@ mod tests {
     fn between_two_samples_of_a_run() {
         const INTERVAL_MS: i64 = 90_000;
         let cases = [
-            // wall, boottime, monotonic passed → gap
+            // Each case: time passed on wall, boot and monotonic clock, in ms; expected cause of a gap.
             (90_000, 90_000, 90_000, None),
             (180_000, 180_000, 180_000, None),
             (180_001, 180_001, 180_001, Some(Cause::Late)),

@@ -1,4 +1,5 @@
-//! Sequence of samples: each is written with the gap before it, and completely where a new stretch begins.
+//! The sequence of samples. Each sample is written with the gap before it. A sample that begins a new stretch
+//! (after a gap, or on a new UTC day) is written as a whole state, the others as changes.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 /// goes all the time.
 const MOST_EVENTS: usize = 1024;
 
-/// Knowledge of the samples before.
+/// State left by earlier samples, which the next sample needs.
 #[derive(Default)]
 pub(crate) struct History {
     /// The last sample that was stored.

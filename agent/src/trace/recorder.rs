@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) struct Recorder {
     config: Arc<Config>,
     host_id: Option<String>,
-    /// Database; `None` after a damaged one could not be replaced, until that succeeds.
+    /// Database; `None` while a damaged one could not be replaced yet.
     store: Option<Store>,
     history: History,
     /// Moment since which nothing could be stored; `None` while storing works.
@@ -44,7 +44,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Replaces the configuration, with the same trace: the next sample repeats everything.
+    /// Replaces the configuration. The trace stays the same; the next sample repeats everything.
     pub(crate) fn configure(&mut self, config: Arc<Config>) {
         self.config = config;
         self.history.repeat_all();

@@ -1,8 +1,9 @@
 //! Retention: the oldest records are deleted if they are too old, or the database is too large.
 //!
-//! The trace is cut only where a whole state begins, so that the remainder can be read by itself. Records are
-//! deleted in short transactions, from the cut backwards: whenever the agent ends in between, the trace still
-//! begins with a whole state, and readers see the deleted middle as a gap.
+//! The trace is cut only before a sample that was stored with a whole state (all rows, not only changes), so
+//! that the remainder can be read by itself. Records are deleted in short transactions, from the cut
+//! backwards. Whenever the agent ends in between, the trace still begins with a whole state, and readers see
+//! the deleted middle as a gap.
 
 use crate::clock::Moment;
 use crate::config::Limits;
@@ -18,13 +19,13 @@ const SLICE: Duration = Duration::from_millis(5);
 /// boot is corrected (NTP) before records are deleted because of it.
 const STEADY_MS: i64 = 3_600_000;
 
-/// Fraction of the file whose free pages are kept for the next records.
+/// Free pages up to one eighth of the file stay in the file, for the next records.
 const SPARE_PART: i64 = 8;
 
 /// Number of pages returned to the disk between two checks of the time.
 const PAGES_AT_ONCE: i64 = 16;
 
-/// Ends of stretches: samples followed by a host's row and then a whole state.
+/// Query for the ends of stretches: samples that are followed by a row of the host and then by a whole state.
 const ENDS: &str = "SELECT last.sequence FROM hosts h \
     JOIN samples next ON next.sequence = (SELECT min(sequence) FROM samples WHERE sequence > h.sequence) \
     JOIN samples last ON last.sequence = (SELECT max(sequence) FROM samples WHERE sequence < h.sequence) \
@@ -89,7 +90,8 @@ impl Retention {
         Ok(is_done)
     }
 
-    /// Returns true once the clock has been steady for an hour since the last time.
+    /// Returns true if the clock has run for an hour without being set, and no call has returned true in this
+    /// hour.
     fn hour_has_passed(&mut self, now: &Moment) -> bool {
         let (since, before) = self.steady.unwrap_or((*now, *now));
         let passed_ms = now.boottime_ms - before.boottime_ms;
@@ -108,7 +110,7 @@ fn delete_last_sample(transaction: &Transaction<'_>, until: i64) -> rusqlite::Re
     Ok(transaction.prepare_cached(delete)?.execute([until])? > 0)
 }
 
-/// Deletes records up to `until` that are no samples.
+/// Deletes those records up to `until` that are not samples.
 fn delete_records(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result<()> {
     for table in TABLES.iter().filter(|t| t.has_own_time()) {
         let delete = format!("DELETE FROM {} WHERE sequence <= ?", table.name);
@@ -184,7 +186,8 @@ mod tests {
     }
 
     fn written() -> impl Strategy<Value = TransactionCase> {
-        // Negative hours: the clock was set. A host's row without a whole state, or the reverse, is no cut.
+        // Negative hours mean that the clock was set back. A host's row without a whole state is no place for
+        // a cut, nor is a whole state without a host's row.
         let hours = prop_oneof![9 => 0..9i64, 1 => -30..30i64];
         let begins = prop_oneof![8 => Just((false, false)), 4 => Just((true, true)),
             1 => Just((true, false)), 1 => Just((false, true))];
@@ -292,8 +295,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Deletes one sample per step: after each step the remainder is readable by itself, and in the end
-        /// it is what a slow examination of every sample keeps.
+        /// Deletes one sample per step. After each step the remainder must be readable by itself. In the end
+        /// it must be what a slow examination of every sample would keep.
         #[test]
         fn keeps_what_a_slow_look_at_every_sample_keeps(
             trace in prop::collection::vec(written(), 1..40),
@@ -313,7 +316,7 @@ mod tests {
             let too_old = too_old.map_or(0, |(sequence, _)| *sequence);
             let mut retention = Retention { slice: Duration::ZERO, ..Retention::default() };
 
-            // First only the age limit, after an hour.
+            // First only the age limit applies; ages are checked after an hour.
             let by_age = Limits { database_bytes: u64::MAX, ..limits };
             prop_assert!(retention.step(&mut connection, &by_age, &moment(time_ms, 0)).unwrap());
             prop_assert_eq!(&contents(&connection), &original);
@@ -326,7 +329,7 @@ mod tests {
                         prop_assert_eq!(original[name].get(sequence), Some(count), "{} {}", name, sequence);
                     }
                 }
-                // The oldest of the records to delete stay longest, and no sample loses only a part of its
+                // Of the records to delete, the oldest stay longest. No sample may lose only a part of its
                 // rows.
                 let samples: Vec<i64> = left["samples"].range(..=too_old).map(|(s, _)| *s).collect();
                 let first: Vec<i64> = original["samples"].keys().take(samples.len()).copied().collect();
@@ -341,7 +344,8 @@ mod tests {
             }
             prop_assert_eq!(contents(&connection), after(&original, too_old));
 
-            // Then the size limit: one stretch per step, and none once the database is small enough.
+            // Then the size limit applies: one stretch is deleted per step, and none once the database is
+            // small enough.
             let mut cut = too_old;
             loop {
                 let left = contents(&connection);
@@ -375,7 +379,7 @@ mod tests {
     #[test]
     fn ages_are_looked_at_after_an_hour_in_which_nobody_set_the_clock() {
         let mut retention = Retention::default();
-        // wall and boottime in minutes → whether ages are checked
+        // Each row: wall time and boot time in minutes; true if ages must be checked.
         for (at, (wall, boottime, expected)) in [
             (0, 0, false),
             (59, 59, false),

@@ -26,8 +26,8 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Opens the trace at `path` as one view of all tables, unaffected by the agent's writes and deletions,
-    /// until this is dropped. Meanwhile the agent's log cannot wrap around: drop the view soon.
+    /// Opens the trace at `path` as one view of all tables, which the agent's later writes and deletions do
+    /// not change. While the view exists, the agent's log cannot wrap around: drop it soon.
     ///
     /// # Errors
     /// Errors of [`open_to_read`]; [`Error::Row`] if the trace lacks its host or database id.
@@ -114,8 +114,8 @@ impl Trace {
         Ok(Some(found))
     }
 
-    /// Reads like [`Trace::rows`] without a limit, and skips unreadable records: an unreadable range is
-    /// halved until one record remains, which `unreadable` counts.
+    /// Reads like [`Trace::rows`], but without a limit, and skips unreadable records. An unreadable range is
+    /// halved until one record remains; its number is added to `unreadable`.
     ///
     /// # Errors
     /// Errors other than damage.
@@ -142,8 +142,8 @@ impl Trace {
         }
     }
 
-    /// Returns true if this number is known to be that of a one-row record, which then cannot be an
-    /// unreadable sample.
+    /// Returns true if this number is known to belong to a record of one row, such as an event: then no
+    /// unreadable sample has the number.
     fn is_no_sample(&self, sequence: i64) -> bool {
         let is_in = |table: &Table| {
             let query = format!("SELECT sequence FROM {} WHERE sequence = ?", table.name);

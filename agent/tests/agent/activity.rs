@@ -26,7 +26,8 @@ pub(crate) fn source(name: &str, command: &mut Command) -> Json {
     source.unwrap().clone()
 }
 
-/// Like sshd or a terminal window: a pseudo-terminal that controls the processes on it.
+/// Typing must be seen on a pseudo-terminal that controls processes, such as those of sshd and of terminal
+/// windows.
 #[test]
 fn typing_on_a_remote_terminal_is_seen() {
     const LONG_AGO: Duration = Duration::from_secs(3600);
@@ -42,7 +43,7 @@ fn typing_on_a_remote_terminal_is_seen() {
     let mut line = String::new();
     screen.read_line(&mut line).unwrap();
     let terminal = Path::new(line.trim());
-    // This host's other terminals have no node here, so they are not examined.
+    // This folder has no node of the host's other terminals, so they are not examined.
     let dev = tempfile::tempdir().unwrap();
     std::fs::create_dir(dev.path().join("pts")).unwrap();
     let node = dev.path().join("pts").join(terminal.file_name().unwrap());

@@ -143,7 +143,7 @@ impl Collector {
         }
     }
 
-    /// Restarts at the same address, with the records.
+    /// Restarts the collector at the same address, with its records.
     pub(crate) fn restart(mut self) -> Self {
         self.stop();
         Self::start_with(&self.address.to_string(), Arc::clone(&self.state))

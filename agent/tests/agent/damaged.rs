@@ -77,8 +77,8 @@ fn copy(from: &Path, to: &Path) -> PathBuf {
     to.join("trace.db")
 }
 
-/// Truncation or flipped bits, in database or log: the agent continues with the sound part, or sets the
-/// database aside and begins a new one.
+/// After truncation or flipped bits, in the database or its log, the agent continues with the sound part, or
+/// sets the database aside and begins a new one.
 #[test]
 fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
     let mut random = Random::new();

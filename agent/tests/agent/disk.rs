@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Shell script that mounts a disk on `$1` by `$0`, then becomes the remainder of its arguments.
+/// Shell script: runs the command `$0`, which mounts a disk on `$1`, then executes the remaining arguments.
 const ON_A_DISK: &str = "set -e; disk=$0; mount=$1; shift; eval \"$disk\"; exec \"$@\"";
 
 const TMPFS: &str = "mount -t tmpfs -o size=3m tmpfs $mount";
@@ -165,7 +165,7 @@ fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
     );
 }
 
-/// A file system that found damage and became read-only, which no remount undoes.
+/// A file system finds damage and becomes read-only. No remount makes it writable again.
 #[test]
 fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
     let traced = DiskAgent::start(FAILING);
@@ -191,7 +191,8 @@ fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
     fs::remove_file(format!("{mount}.img")).unwrap();
 }
 
-/// A limit on file sizes (RLIMIT_FSIZE), whose signal would end the agent.
+/// A write beyond the limit on file sizes (RLIMIT_FSIZE) must count as a full disk: by default its signal
+/// would end the agent.
 #[test]
 fn a_limit_on_file_sizes_is_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
             .unwrap()
         }
     };
-    // Two mappings that overlap: 8 MiB of the 16, each page counted once.
+    // The two mappings overlap: together they cover 8 MiB of the file's 16, and each page counts once.
     let (first, second) = (map(0, 6 * MIB), map(4 * MIB, 4 * MIB));
     let document = sample_while_busy(&mut sample_command());
     // SAFETY: both mappings end here and nothing refers into them.
@@ -93,7 +93,8 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
         anon_bytes <= bytes(own, "rss_bytes").unwrap(),
         "{anon_bytes}"
     );
-    // Private memory is known if smaps_rollup was read: beside compilers, not for every process.
+    // Private memory is known only for processes whose smaps_rollup was read; on a busy machine these are not
+    // all.
     for process in processes {
         let is_estimated = process["memory_source"]["value"] == "rss_estimate";
         for column in ["private_bytes", "shared_bytes"] {

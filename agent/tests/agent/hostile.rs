@@ -17,8 +17,8 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Time limit of a sample of such a small tree, which takes milliseconds, in a development build on a
-/// busy machine.
+/// Time limit of one sample. A sample of such a small tree takes milliseconds; the limit allows for a
+/// development build on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(30);
 
 /// Replacements for a number.
@@ -139,7 +139,7 @@ fn apply(change: &Change, file: &Index, copy: &Copy) {
     std::fs::write(path, changed).unwrap();
 }
 
-/// Text of a regular file; reading a pipe would never end.
+/// Reads a regular file. Any other file is an error, since reading a pipe would never end.
 fn read_short(path: &Path) -> std::io::Result<Vec<u8>> {
     if std::fs::symlink_metadata(path)?.is_file() {
         std::fs::read(path)
@@ -220,7 +220,7 @@ fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     let by_nature = null
         .map(|(name, _)| name)
         .filter(|name| !sample.missing_values.has(name));
-    // Without their file a host has no ZFS or zram, which is no absence.
+    // If its file is removed, the host has no ZFS or no zram: then a null column needs no reason.
     let when_taken_away = [
         "arc_bytes",
         "arc_min_bytes",
@@ -230,8 +230,8 @@ fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     by_nature.chain(when_taken_away).collect()
 }
 
-/// Takes a sample and checks what must hold for every sample; `None` if there is none, for the one
-/// allowed reason.
+/// Takes a sample and checks what must hold for every sample; `None` if no sample could be taken, for the
+/// only allowed reason.
 fn checked(sampler: &mut Sampler, needs_no_word: &[&str]) -> Option<Sample> {
     let begun = Instant::now();
     let sample = match sampler.take() {

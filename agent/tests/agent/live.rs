@@ -1,7 +1,8 @@
-//! The running agent seen by its listeners: samples, the owner's return by every source, and the fate of the socket.
+//! The running agent as its listeners see it: samples, the owner's return by every source, and the fate of
+//! the socket.
 //!
-//! The agent's input devices are pipes, its terminals this test's own. The order of messages shows whether a return was announced
-//! immediately: otherwise it would follow the next sample.
+//! The agent's input devices are pipes; its terminals belong to this test. The order of messages shows
+//! whether a return was announced immediately: otherwise it would follow the next sample.
 
 use crate::activity::{ChildGuard, now_ms};
 use crate::trace::signal;
@@ -99,8 +100,8 @@ impl Host {
     }
 }
 
-/// Makes a device without events. The node gets its name once it is open for writing: otherwise a quick agent would open a FIFO
-/// without a writer, and read its end.
+/// Makes a device without events. The node gets its name once it is open for writing: otherwise a quick agent
+/// would open a FIFO without a writer, and read its end.
 fn plug_in(node: &Path) -> File {
     let made = node.parent().unwrap().with_file_name("made");
     mknodat(CWD, &made, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -179,7 +180,8 @@ impl Listener {
         self.returned_at_once_after(source, 0)
     }
 
-    /// Expects the owner's return after samples until `since_ms` only: before that the owner did nothing.
+    /// Expects the owner's return. Before it, only samples until `since_ms` may come: until then the owner
+    /// did nothing.
     fn returned_at_once_after(&mut self, source: &str, since_ms: i64) -> Owner {
         let owner = loop {
             match self.next_news() {
@@ -242,7 +244,7 @@ fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
     drop(broken);
-    // CPU time of a whole interval, in which the agent could spin; a sample takes a few ticks.
+    // In a whole interval of 4 s (400 ticks) the agent could spin; a sample takes a few ticks.
     let before = cpu_ticks();
     listener.nobody_returns();
     let spent = cpu_ticks() - before;
@@ -251,7 +253,8 @@ fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
     listener.returned_at_once("input");
 }
 
-/// Like sshd or a terminal window: a pseudo-terminal that controls the processes on it.
+/// Typing must be announced on a pseudo-terminal that controls processes, such as those of sshd and of
+/// terminal windows.
 #[test]
 fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
     let host = Host::new();
@@ -281,7 +284,8 @@ fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
     assert_eq!(line.trim(), "shown");
     listener.nobody_returns();
     keyboard.write_all(b"typed\n").unwrap();
-    // The terminal shows the line, then `cat`, which has read it: on a busy host this may take longer than a sample.
+    // The terminal shows the typed line; then `cat`, which has read the line, prints it. On a busy host this
+    // may take longer than a sample.
     for _ in 0..2 {
         line.clear();
         screen.read_line(&mut line).unwrap();
@@ -316,7 +320,7 @@ fn policies(pid: u32) -> BTreeMap<String, u32> {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap();
         let (name, after_name) = stat.rsplit_once(')').unwrap();
         let (_, name) = name.split_once('(').unwrap();
-        // The name is field 2.
+        // The name is field 2, so the words after it begin with field 3.
         let policy = after_name.split_whitespace().nth(41 - 3).unwrap();
         (name.to_owned(), policy.parse().unwrap())
     };

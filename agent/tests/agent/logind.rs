@@ -71,7 +71,7 @@ pub(crate) fn bus(socket: &Path) -> (ChildGuard, String) {
     (ChildGuard(bus), address)
 }
 
-/// State, idle time and number of sessions with hints.
+/// Returns state, idle time and number of sessions with hints, as a sample has them for the source logind.
 fn logind(run: &Path) -> (String, Option<i64>, Option<i64>) {
     let document = sample(
         sample_command()

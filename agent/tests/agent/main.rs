@@ -78,7 +78,7 @@ fn bytes(row: &Json, name: &str) -> Option<i64> {
     value(row, name, Some("bytes"))
 }
 
-/// The categories with the category correction, less physical memory: 0.
+/// Sum of the categories and the category correction, less physical memory; it must be 0.
 fn categories_less_physical(sample: &Json) -> i64 {
     let columns = gleaner_schemas::findings::Category::ALL.map(|c| c.column());
     let sum: i64 = columns.iter().filter_map(|c| bytes(sample, c)).sum();

@@ -31,8 +31,8 @@ fn sampler_of(proc_root: PathBuf) -> Sampler {
     Sampler::new(settings, FileIdKey::random().unwrap()).unwrap()
 }
 
-/// Hundreds of processes per second begin and end, at every stage of a sample, in a namespace of their
-/// own that has no other processes.
+/// Hundreds of processes per second begin and end, at every stage of a sample. They run in a namespace of
+/// their own that has no other processes.
 #[test]
 fn processes_that_end_while_they_are_read_are_gone_and_no_more() {
     // Runs for some clock ticks, so that the process is active.
@@ -60,7 +60,8 @@ fn processes_that_end_while_they_are_read_are_gone_and_no_more() {
         for process in &sample.processes {
             active.insert((process.pid, process.start_boottime_ms));
             if let (Some(cpu_ms), Some(last)) = (process.cpu_ms, last) {
-                // From the start of the last sample to the end of this one, and two ticks.
+                // Upper limit: all CPUs, from the start of the last sample to the end of this one, and two
+                // ticks.
                 let most_ms = last.elapsed().as_millis() as i64 * cpus + 20;
                 assert!((0..=most_ms).contains(&cpu_ms), "{most_ms} {process:?}");
             }
@@ -115,8 +116,8 @@ impl Namespace {
 
     /// Starts a command as process 100, replacing any earlier process 100.
     fn begin_as_100(&mut self, command: &str) {
-        // Start times are known to a clock tick (10 ms): within one, two processes with the same id are
-        // indistinguishable.
+        // Start times are known to a clock tick (10 ms). Two processes with the same id that start within one
+        // tick are indistinguishable.
         std::thread::sleep(Duration::from_millis(25));
         self.tell(&format!(
             "echo 99 > /proc/sys/kernel/ns_last_pid; {command} <&- >&- 2>&- &"
@@ -157,14 +158,15 @@ fn a_process_id_that_is_used_again_is_another_process() {
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     wait_for_cpu(&root.join("100/stat"), 50);
-    // The sleeper's CPU time does not count for the new process; all of its own does.
+    // The new process has the sleeper's id. The sleeper's CPU time must not count for it, so no difference is
+    // known.
     let (name, cpu_ms, start_boottime_ms) = hundred().unwrap();
     assert_eq!((name.as_str(), cpu_ms), ("sh", None));
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     let ticks = wait_for_cpu(&root.join("100/stat"), 1);
-    // The new process used less than the last: its CPU time is neither a small difference nor an
-    // underflow.
+    // The next process with this id has used less CPU time than the last one. The difference must be unknown,
+    // and neither small nor an underflow.
     let (_, cpu_ms, started_later_ms) = hundred().unwrap();
     assert_eq!(cpu_ms, None);
     assert!(started_later_ms > start_boottime_ms);

@@ -1,5 +1,5 @@
-//! Removes each file and line that is read, one at a time: its values are absent, with the reason, and the
-//! sample is taken.
+//! Removes each file and line that is read, one at a time. The sample must still be taken, and the values of
+//! that file or line must be absent, with the reason.
 
 use crate::copies::Alteration::{self, Gone, Says, Without, WithoutFirst};
 use crate::copies::{Copy, values};
@@ -16,7 +16,8 @@ type SampleMissingValues = (BTreeMap<(String, String), i64>, BTreeSet<&'static s
 
 fn absent(sampler: &mut Sampler) -> Result<SampleMissingValues, Error> {
     let sample = sampler.take()?;
-    // Another machine's files can never be examined: each named file is a missing value for that.
+    // Files of another machine can never be examined, so every file that the tree names is noted as missing.
+    // Leave these out.
     let rows = sample
         .missing_values
         .rows()
@@ -28,8 +29,8 @@ fn absent(sampler: &mut Sampler) -> Result<SampleMissingValues, Error> {
     Ok((items.collect(), null.map(|(name, _)| name).collect()))
 }
 
-/// Asserts that the case's missing values are exactly those of the whole tree and the expected ones, and that
-/// the columns among them are null.
+/// Asserts that the missing values of the altered tree are exactly those of the unaltered tree and the
+/// expected ones, and that the columns among them are null.
 fn assert_absent(
     copy: &Copy,
     whole: &SampleMissingValues,
@@ -113,7 +114,8 @@ fn each_line_and_each_file() {
     ] {
         meminfo(line, &[column]);
     }
-    // Older kernels have other names for these figures, or none and count them elsewhere.
+    // Older kernels have other names for these figures, or count them elsewhere: without such a line no value
+    // is missing.
     for line in [
         "KReclaimable:",
         "SReclaimable:",
@@ -195,7 +197,8 @@ fn other_reasons() {
         &all(&columns("psi_io_"), "malformed"),
     );
 
-    // Physical memory: from iomem, else from the zones, else absent for iomem's reason.
+    // Physical memory comes from iomem, otherwise from the zones; without both it is absent, for iomem's
+    // reason.
     let mut unknown = all(&zones, "unsupported");
     unknown.push(("static_kernel_bytes", "unsupported"));
     check(

@@ -93,7 +93,7 @@ fn files_are_found_in_the_mount_namespace_of_their_process() {
     assert_eq!(seen, [Some([4, 4, 0, 1, 0]), Some([8, 8, 8, 1, 1])]);
 }
 
-/// As in most containers; the pages are in the cache of the underlying filesystem.
+/// Most containers use overlayfs. The pages of its files are in the cache of the underlying filesystem.
 #[test]
 fn files_of_an_overlay_are_seen_with_their_cached_pages() {
     let seen = seen_in(
@@ -102,7 +102,7 @@ fn files_of_an_overlay_are_seen_with_their_cached_pages() {
     assert_eq!(seen, [Some([4, 4, 0, 1, 0]), Some([8, 8, 8, 1, 1])]);
 }
 
-/// Shared memory, which the processes' sizes and Shmem already include.
+/// Pages of files on tmpfs are shared memory, which the processes' sizes and Shmem already include.
 #[test]
 fn files_on_tmpfs_are_no_page_cache() {
     let seen = seen_in(r#"mount -t tmpfs tmpfs "$1/shown"; cp "$1"/real/* "$1/shown""#);

@@ -9,11 +9,11 @@ use procfs_core::process as theirs;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Compares one file and returns the number of figures that both found. `None` if the crate rejects the file:
-/// it requires every line, and captured trees have only the lines under test.
+/// Compares one file and returns the number of figures that both parsers found; 0 if the crate rejects the
+/// file. The crate requires every line, and captured trees have only the lines under test.
 type Compare = fn(&[u8]) -> usize;
 
-/// Files under a proc root, and files in the folder of each process.
+/// Files under a proc root.
 const OF_THE_HOST: [(&str, Compare); 8] = [
     ("meminfo", meminfo),
     ("vmstat", vmstat_counters),
@@ -245,7 +245,7 @@ fn status(text: &[u8]) -> usize {
         ours.shmem_bytes,
         ours.swap_bytes,
     ];
-    // The crate gives them in KiB, as in the file.
+    // The crate gives the sizes in KiB, as in the file.
     assert_eq!(ours, theirs.map(|kib| kib.map(|kib| kib * 1024)));
     theirs.iter().flatten().count()
 }

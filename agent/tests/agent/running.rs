@@ -32,7 +32,7 @@ pub(crate) fn query<T: FromSql>(database: &Path, sql: &str) -> T {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Reads a column of such a database.
+/// Reads a column of a database that an agent may be writing.
 #[track_caller]
 pub(crate) fn column<T: FromSql>(database: &Path, sql: &str) -> Vec<T> {
     let connection = Connection::open(database).unwrap();

@@ -61,7 +61,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
         samples(&database) == 1
     });
     let first_ms: i64 = query(&database, "SELECT time_ms FROM samples");
-    // Far longer than two of the new intervals.
+    // This pause is far longer than two of the intervals configured below.
     std::thread::sleep(Duration::from_millis(800));
 
     service.configure(

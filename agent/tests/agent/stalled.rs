@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Shell script that mounts a disk on `$0`, then becomes the remainder of its arguments.
+/// Shell script that mounts a disk on `$0`, then executes its arguments.
 const ON_A_DISK: &str = "set -e; mkdir $0; truncate -s 64M $0.img; mkfs.ext4 -q $0.img; mount -o loop $0.img $0; exec \"$@\"";
 
 /// Shell script that freezes the disk on `$0` until standard input ends, at the latest with this test.
@@ -57,8 +57,8 @@ impl Drop for FrozenDisk {
     }
 }
 
-/// A sample cannot be stored for longer than listeners accept silence: the agent still sends signs of life,
-/// and announces the owner's return immediately. Only a sampler that hangs for good leads to silence.
+/// A sample cannot be stored for longer than listeners accept silence. The agent must still send signs of
+/// life, and announce the owner's return immediately. Only a sampler that hangs for good may lead to silence.
 #[test]
 fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is_silence() {
     let host = Host::new();
@@ -88,7 +88,7 @@ fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is
     host.press();
     listener.returned_at_once("input");
 
-    // The sampler is later than a slow disk can explain.
+    // Now the sampler becomes later than a slow disk can explain: signs of life must end.
     let mut line = String::new();
     while listener.0.read_line(&mut line).map_err(|e| e.kind()) != Err(ErrorKind::WouldBlock) {
         assert!(line.ends_with("}\n"), "the agent ended: {line}");

@@ -131,8 +131,8 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     assert_eq!(query::<String>(&database, "PRAGMA integrity_check"), "ok");
     let samples = number(&database, "SELECT count(*) FROM samples");
     assert!(samples >= 2, "two were seen before the kill: {samples}");
-    // One event is the start. The transaction that creates the tables is in the file itself unless a reader
-    // was active.
+    // Beside the samples, one commit is the event of the start. The commit that creates the tables is in the
+    // file itself, unless a reader was active.
     assert!(
         [1, 2].contains(&(commits as i64 - samples)),
         "{commits} commits, {samples} samples"
@@ -150,7 +150,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     let spans = "SELECT from_time_ms = (SELECT time_ms FROM samples ORDER BY sequence DESC LIMIT 1 OFFSET 1) \
          AND to_time_ms = (SELECT max(time_ms) FROM samples) FROM gaps WHERE cause = 'stopped'";
     assert_eq!(number(&database, spans), 1);
-    // An event of the sample, that it took long, on a busy host.
+    // On a busy host, the sample may have one event: that it took long.
     let events = format!(
         "SELECT count(*) FROM events WHERE sequence BETWEEN {last} + 4 AND \
          (SELECT max(sequence) FROM samples)"
@@ -233,7 +233,7 @@ fn an_unknown_key_is_refused_by_name_and_line_and_wrong_usage_by_its_exit_code()
     );
 }
 
-/// Texts that must not be in the trace: an argument of a process and the path of a file that it has open.
+/// An argument of a process, and the path of a file that it has open, must not be in the trace.
 #[test]
 fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     const ARGUMENT: &str = "correct-horse-battery";
@@ -292,7 +292,7 @@ fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
         locks.lines().any(|l| l.contains(&pid) && l.contains(&file))
     };
     assert!(locked(), "the agent holds no lock on {}", index.display());
-    // Uses CPU, so that its files, including the index, are walked.
+    // The other program uses CPU, so that the agent walks its files, including the index.
     let mut other = Command::new("sh")
         .args(["-c", "exec 3<\"$1\"; while :; do :; done", "sh"])
         .arg(&index)

@@ -119,7 +119,7 @@ fn desktop() {
             ("zram_stored_bytes", 100 * 1024),
         ],
     );
-    assert_eq!(document["numa_nodes"], json!([])); // of a single node, the sample has the figures
+    assert_eq!(document["numa_nodes"], json!([])); // the sample has the figures of a single node
     for column in ["arc_bytes", "arc_min_bytes"] {
         assert_eq!(bytes(row, column), None, "{column}");
     }
@@ -210,7 +210,8 @@ fn desktop() {
     ];
     assert_eq!(rows(&document["files"], "path", &columns), expected);
 
-    // The keyboard was used last, ten minutes before; the sensor's events, a second old, count for nobody.
+    // The keyboard was used last, ten minutes before. The sensor's events are a second old, but no person
+    // caused them.
     let passed_ms = begun.elapsed().unwrap().as_millis() as i64 + 2000; // and what `devices` took
     let within = |idle_ms: Option<i64>, ago_s: i64| {
         let idle_ms = idle_ms.unwrap();
@@ -226,7 +227,8 @@ fn desktop() {
         assert_eq!(value(source, "devices_count", Some("count")), Some(count));
     }
 
-    // No session reporter, no logind; two files that cannot be examined, and two processes without `maps`.
+    // There is no session reporter and no logind. Two files cannot be examined, and two processes have no
+    // `maps`.
     let missing_values = rows(
         &document["missing_values"],
         "item",
@@ -270,8 +272,8 @@ fn what_a_named_process_holds_is_lent() {
     assert_eq!(categories_less_physical(row), 0);
 }
 
-/// A 64 GiB server, 64 KiB pages, an older kernel, read without root: one moment only, so that a process
-/// counts by the CPU time of its whole life.
+/// A 64 GiB server with 64 KiB pages and an older kernel, read without root. The tree has one moment only, so
+/// a process counts by the CPU time of its whole life.
 #[test]
 fn server() {
     let tree = format!("{TREES}/server-arm64-64k");
@@ -296,8 +298,8 @@ fn server() {
             ("hugetlb_bytes", 512 * 2048),
             ("arc_bytes", 1_200_000),
             ("arc_min_bytes", 200_000),
-            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 900000, huge pages among it, and the
-            // ARC, of which 1000000 can be reclaimed
+            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 900000 − 1000000 of the ARC that can be
+            // reclaimed; huge pages and the rest of the ARC are part of the result
             ("dynamic_kernel_bytes", 1_099_000),
             ("available_reclaimable_kernel_bytes", 1_900_000),
             ("reserve_bytes", 2000 * 64),
@@ -308,7 +310,7 @@ fn server() {
             ("available_unused_cache_bytes", 22_500_000), // 23000000 on the LRU lists − 500000
             ("category_correction_bytes", 0),
             ("available_idle_process_bytes", 500 * 64 + 500_000), // sleepd, shmem 2000000 − 1500000
-            ("available_residual_bytes", 1000),                   // the swap cache: no part has it
+            ("available_residual_bytes", 1000),                   // swap cache, in no other part
         ],
     );
     assert_eq!(categories_less_physical(row), 0);
@@ -413,8 +415,8 @@ fn damon_by_the_owners_word() {
     assert_eq!(sampled(server, Some(config.path())), ([None; 5], true));
 }
 
-/// Active processes by control group, with the memory that the kernel charges to each; and a group whose
-/// processes the owner declares active.
+/// Rows of the control groups of active processes, with the memory that the kernel charges to each group. The
+/// processes of some groups are active because the owner declares them active.
 #[test]
 fn control_groups() {
     const SESSION: &str = "/user.slice/user-1000.slice/session-2.scope";
@@ -502,7 +504,8 @@ fn control_groups() {
         )
         .unwrap()
     };
-    // bash sleeps in the session; a prefix of a group's name is no group.
+    // bash sleeps in the session: if its group is declared active, it is the fifth active process. A prefix
+    // of a group's name is no group.
     for (group, count) in [
         (SESSION, 5),
         ("/user.slice", 5),

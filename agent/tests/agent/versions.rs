@@ -142,7 +142,7 @@ fn a_database_of_version_1_is_exported_as_it_is() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// Tables and columns that version 7 renamed.
+/// Version 7 renamed tables and columns.
 #[test]
 fn a_database_of_version_6_is_read_and_upgraded_under_the_present_names() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
     connection
         .pragma_update(None, "foreign_keys", true)
         .unwrap();
-    // A cache so small that uncommitted pages go into the log as well.
+    // The cache is so small that uncommitted pages go into the log as well.
     connection.pragma_update(None, "cache_size", 1).unwrap();
     let transaction = connection.transaction().unwrap();
     transaction.execute_batch(MIGRATIONS[4]).unwrap();
@@ -254,7 +254,8 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
         state(&cut(&path, after.path())),
         (i64::from(SCHEMA_VERSION), 0, 1, 1)
     );
-    // Cut off after each frame that the agent wrote, the database has the one state or the other.
+    // If the log ends after any frame that the agent wrote, the database has either the old state or the new
+    // one.
     let log = std::fs::read(gleaner_agent::state_files::beside(&path, "-wal")).unwrap();
     let frame_bytes = 24 + u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
     let frames_count = (log.len() - 32) / frame_bytes;
@@ -282,7 +283,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
         .unwrap();
 }
 
-/// The observer's own time since boot does not replace a captured tree's.
+/// The sampling host's own time since boot must not replace that of a captured tree.
 #[test]
 fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
     let copy = copies::Copy::of("desktop-6.1-amd64");

@@ -23,9 +23,10 @@ pub struct CheckResult {
     pub program: String,
     /// True if the daemon would start with this configuration.
     pub is_valid: bool,
-    /// The file; `None` if no file was named and there is no default one, or if it is unknown.
+    /// Path of the file; `None` if no file was named and the default one does not exist, or if the problem is
+    /// not in a file.
     pub file: Option<PathBuf>,
-    /// Drop-ins that were read after the file, in order; empty if the configuration is wrong.
+    /// Drop-ins that were read after the file, in order; empty if the configuration is invalid.
     pub drop_ins: Vec<PathBuf>,
     /// Environment variables and options that override the file.
     pub overrides: Vec<Override>,
@@ -34,8 +35,8 @@ pub struct CheckResult {
     /// Notes on settings of a valid configuration that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Keys that are set, with their values as in a file: from the file, then from the drop-ins, then from variables; the
-    /// last value counts. All other keys have their defaults. `None` if the configuration is wrong.
+    /// Keys that are set, with their values in the form of a file. Drop-ins override the file, and variables
+    /// override both. Keys that are not here have their defaults. `None` if the configuration is invalid.
     #[serde(default)]
     pub settings: Option<toml::Table>,
 }
@@ -49,13 +50,13 @@ pub struct Problem {
     pub line: Option<usize>,
     /// Variable of the environment with the problem, if it is in one.
     pub variable: Option<String>,
-    /// Key with its table.
+    /// Key with its table, like `ship.rate`.
     pub key: Option<String>,
-    /// Description for people.
+    /// Description of the problem, for people.
     pub text: String,
 }
 
-/// Checks the resolved configuration of `daemon` (`"agent"`, …).
+/// Makes the result of checking the configuration of `daemon` (`"agent"`, …).
 #[must_use]
 pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> CheckResult {
     CheckResult {
@@ -84,7 +85,7 @@ impl CheckResult {
         self
     }
 
-    /// Hides the values of a table that may be secret.
+    /// Hides all values of one table: they may be secret.
     #[must_use]
     pub fn hiding(mut self, table: &str) -> Self {
         let settings = self
@@ -98,7 +99,7 @@ impl CheckResult {
         self
     }
 
-    /// Renders the result as text: one line, and one for each note.
+    /// Renders the result as text: one line, and a further line for each note.
     #[must_use]
     pub fn text(&self) -> String {
         let program = &self.program;

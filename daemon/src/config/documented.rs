@@ -1,10 +1,11 @@
-//! Files that document every key in a comment, `# key = value`, so that the file itself sets nothing.
+//! Files that describe every key of a daemon. Each key stands in a comment, `# key = value`: the file itself
+//! sets nothing.
 
 use super::keys::{Kind, keys};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
-/// Text after a value that is an example, not the default.
+/// Text that follows a value if the value is an example, not the default.
 const EXAMPLE: &str = "# for example";
 
 /// A key of a documenting file.
@@ -12,13 +13,13 @@ const EXAMPLE: &str = "# for example";
 pub struct Setting {
     /// Key with its tables: `["ship", "rate"]`.
     pub path: Vec<String>,
-    /// Line that sets the key, as in a file.
+    /// Text that sets the key in a file: the header of its table, if any, and the key's line.
     pub text: String,
     /// True if the value is the default.
     pub is_default: bool,
 }
 
-/// Uncomments every key of such a file, in order.
+/// Returns all keys of a documenting file, each with the text that sets it, in order.
 #[must_use]
 pub fn uncommented(file: &str) -> Vec<Setting> {
     let mut table: Option<&str> = None;
@@ -44,9 +45,10 @@ pub fn uncommented(file: &str) -> Vec<Setting> {
     found
 }
 
-/// Checks a file that documents a daemon's keys: it must set none itself, and must have a line for each key of `T` and for no other. A
-/// default's value must be what the daemon uses without it, and an example must be of the right type. `resolve` computes the daemon's
-/// settings from a file.
+/// Checks a file that documents a daemon's keys. The file must set no key itself. It must have a line for
+/// each key of `T` and for no other key. A value given as the default must be the one that the daemon uses
+/// without it; an example must have the right type. `resolve` computes the daemon's settings from a file's
+/// text.
 ///
 /// # Errors
 /// Description of the first violation.
@@ -62,7 +64,7 @@ pub fn check_documented<T: DeserializeOwned>(
     let settings = uncommented(file);
     let key_of = |setting: &Setting| {
         let path: Vec<&str> = setting.path.iter().map(String::as_str).collect();
-        // Below a key that accepts any names, the documented keys are examples.
+        // If a key takes a table with any names, the documented keys of that table are examples.
         let mut any = known.iter().filter(|(_, kind)| **kind == Kind::Map);
         let above = any.find(|(key, _)| path.starts_with(key));
         above.map_or(path, |(key, _)| key.clone()).join(".")

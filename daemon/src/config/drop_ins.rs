@@ -1,4 +1,5 @@
-//! Drop-ins: an administrator's files beside the packaged file, which upgrades can then replace without asking.
+//! Drop-ins: files of the administrator beside the packaged file. Upgrades can then replace the packaged file
+//! without asking.
 
 use super::ConfigError;
 use std::io::ErrorKind;

@@ -41,7 +41,7 @@ pub enum Place {
     Variable(String),
     /// Command-line argument with this name.
     Argument(&'static str),
-    /// No place: the default, in the daemon of this name, which has no file.
+    /// No place, since the value is a default: the daemon of this name has no configuration file.
     Default(&'static str),
 }
 

@@ -29,7 +29,7 @@ pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
             path: &path,
             asked: &asked,
         };
-        // Always fails; its purpose is to record the requested type.
+        // This call always fails; it is made only to record the requested type.
         let _ = T::deserialize(probe);
         let kind = match asked.get() {
             RequestedKind::Fields(names) => {
@@ -47,7 +47,7 @@ pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
     found
 }
 
-/// Type of value that a type requested from its deserializer.
+/// Kind of value that a Rust type asked its deserializer for.
 #[derive(Clone, Copy, Debug)]
 enum RequestedKind {
     Fields(&'static [&'static str]),
@@ -57,7 +57,7 @@ enum RequestedKind {
     Other,
 }
 
-/// Deserializer that records the type requested for the key at `path`, and provides no value.
+/// Deserializer that records the kind of value requested for the key at `path`, and provides no value.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     path: &'a [&'static str],

@@ -1,8 +1,9 @@
 //! Configuration: a TOML file, overridden by environment variables.
 //!
-//! A daemon `NAME` reads `/etc/gleaner/NAME.toml` unless another file is named, and then every `*.toml` of the folder `NAME.d` beside
-//! that file, in the order of their names: later files override earlier ones. The variable `GLEANER_NAME_KEY` overrides the key `key`
-//! of the file, and `GLEANER_NAME_TABLE_KEY` the key of a table. Errors name their place ([`ConfigError`]).
+//! A daemon `NAME` reads `/etc/gleaner/NAME.toml` unless another file is named. Then it reads every `*.toml`
+//! of the folder `NAME.d` beside that file, in the order of their names: later files override earlier ones.
+//! The variable `GLEANER_NAME_KEY` overrides the key `key` of the files, and `GLEANER_NAME_TABLE_KEY` the key
+//! of a table. Errors name their place ([`ConfigError`]).
 
 mod check;
 mod documented;
@@ -36,8 +37,9 @@ pub struct LoadedConfig<T> {
     pub origin: Origin,
 }
 
-/// Reads the configuration of `daemon` (`"agent"`, …): the file `given`, or the default one if it exists, overridden by this process'
-/// environment. `T` describes the file: each of its keys may be absent, and unknown keys are errors.
+/// Reads the configuration of `daemon` (`"agent"`, …): the file `given`, or the default one if it exists,
+/// overridden by this process' environment. `T` describes the file: each of its keys may be absent, and
+/// unknown keys are errors.
 ///
 /// # Errors
 /// [`ConfigError`].
@@ -61,7 +63,7 @@ pub fn load_from<T: DeserializeOwned>(
     let mut origin = Origin::new(daemon, main, drop_ins);
     let mut table = toml::Table::new();
     for source in origin.sources() {
-        // Each file is parsed alone first, so that an error has its line.
+        // Each file is first parsed alone, so that an error can name the file and the line.
         let refused = |error| source.refused(&error);
         toml::from_str::<T>(&source.text).map_err(refused)?;
         merge(&mut table, source.text.parse().map_err(refused)?);
@@ -82,8 +84,8 @@ pub fn load_from<T: DeserializeOwned>(
     Ok(LoadedConfig { values, origin })
 }
 
-/// Returns the keys that the file at `path` and its drop-ins set (the last value counts), without checking them. A file that is
-/// unreadable or no TOML sets nothing.
+/// Returns the keys that the file at `path` and its drop-ins set (the last value counts), without checking
+/// them. A file that is unreadable or not valid TOML sets nothing.
 #[must_use]
 pub fn keys_in_file(path: &Path) -> toml::Table {
     let mut table = toml::Table::new();

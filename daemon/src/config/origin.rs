@@ -59,7 +59,7 @@ impl Origin {
         self.daemon
     }
 
-    /// The file; `None` if no file was named and there is no default one.
+    /// Path of the file; `None` if no file was named and the default one does not exist.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         let main = self.sources.first().filter(|_| self.has_main_file);
@@ -153,7 +153,7 @@ impl Source {
         before.matches('\n').count() + 1
     }
 
-    /// Every key that the file sets; none if it is no TOML.
+    /// Returns every key that the file sets; none if the file is not valid TOML.
     fn settings(&self) -> Vec<Set> {
         let mut found = Vec::new();
         if let Ok(table) = DeTable::parse(&self.text) {
@@ -182,7 +182,7 @@ fn gather(table: &DeTable<'_>, within: &str, found: &mut Vec<Set>) {
     }
 }
 
-/// Joins lines for logs: the parser's text may have several.
+/// Joins the lines of a text for the log: the parser's messages may have several lines.
 pub(super) fn in_one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }

@@ -1,4 +1,4 @@
-//! A configuration with every type of key, read from files and the environment.
+//! Tests with a configuration that has every kind of key, read from files and the environment.
 
 use super::*;
 use crate::config::values;
@@ -60,7 +60,7 @@ fn values_of(text: &str, variables: &[(&str, &str)]) -> File {
     load_both(text, variables).unwrap().values
 }
 
-/// Text of the error, without the file's folder.
+/// Text of the error that loading returns, without the file's folder.
 fn said(text: &str, variables: &[(&str, &str)]) -> String {
     let said = load_both(text, variables).unwrap_err().to_string();
     match said.find("agent.toml") {
@@ -111,7 +111,7 @@ fn the_environment_wins_over_the_file_key_by_key() {
             ("GLEANER_AGENT_ALWAYS_ACTIVE", "b, c"),
             ("GLEANER_AGENT_OPTIONS_REGION", "7"),
             ("GLEANER_AGENT_DATABASE", "/a b/\"c\" = 1"),
-            // Variables of other daemons.
+            // Variables of other programs are ignored, even with invalid values.
             ("GLEANER_AGENTS_INTERVAL", "soon"),
             ("GLEANER_MEMORYD_MODE", "greedy"),
             ("INTERVAL", "soon"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Text in place of a value that means no value.
+/// Text by which a file says that a setting has no value.
 const NONE: &str = "none";
 
 /// Parses a duration, such as `90s`, `1m30s` or `500ms`.

@@ -15,7 +15,7 @@ pub(super) struct Variable {
     value: Value,
 }
 
-/// The variables of a daemon, by name.
+/// Variables of the environment that set a daemon's keys, ordered by name.
 ///
 /// # Errors
 /// [`ConfigError::Wrong`] for a variable that names no key or has an invalid value.
@@ -61,7 +61,8 @@ impl Variable {
         let mut within = table;
         for name in tables {
             let entry = within.entry(name.clone());
-            // If the file has a table of this name, it was parsed before.
+            // The file was parsed before: another value than a table under this name would have been an
+            // error.
             match entry.or_insert_with(|| Value::Table(Table::new())) {
                 Value::Table(table) => within = table,
                 _ => return,
@@ -84,7 +85,7 @@ fn in_upper_case(path: &[&str]) -> String {
     path.join("_").to_ascii_uppercase()
 }
 
-/// Key that a variable names by the part after the daemon's name.
+/// Key for `name`, the part of a variable's name that follows the daemon's name.
 fn key_of(name: &str, keys: &BTreeMap<Vec<&'static str>, Kind>) -> Option<(Vec<String>, Kind)> {
     let owned = |path: &[&str]| path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>();
     let exact = keys.iter().find(|(path, _)| in_upper_case(path) == name);
@@ -115,7 +116,7 @@ fn parse(text: String, kind: Kind) -> Result<Value, String> {
                 .filter(|part| !part.is_empty());
             Ok(Value::Array(parts.map(Value::from).collect()))
         }
-        // Not a valid value: the key's own error says what it needs.
+        // An invalid value is kept as text: the key's own error then says what the key needs.
         Kind::Other => Ok(as_in_toml(text.trim()).unwrap_or(Value::String(text))),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct KnownCaller {
     peer: Peer,
     chain: Vec<CertificateDer<'static>>,
     trust: Arc<ServerTrust>,
-    /// Generation of the trusted files, and time, at the last check of the certificate.
+    /// Last check of the certificate: generation of the trusted files, and time.
     looked: Mutex<(u64, Instant)>,
 }
 
@@ -93,8 +93,8 @@ impl Caller {
         }
     }
 
-    /// Present identity of the caller: its certificate may have been revoked or have expired since the connection
-    /// began.
+    /// Present identity of the caller. The certificate is checked again: it may have expired or been revoked
+    /// since the connection began.
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason.

@@ -1,4 +1,4 @@
-//! A log of strangers' texts: only news, one line each, with limits.
+//! Log of texts that strangers cause: one line each, without repetitions, limited in length and number.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 const QUIET: Duration = Duration::from_secs(3600);
 /// Maximum number of lines about one sender within [`QUIET`], even if the texts vary.
 const LINES: u32 = 100;
-/// Maximum number of senders remembered; more at one time are an attack, and are logged as they arrive.
+/// Maximum number of senders remembered. More senders are an attack: the log then forgets all of them.
 const REMEMBERED: usize = 65_536;
-/// Maximum length of a line; our own reasons fit, with a name or two.
+/// Maximum length of a line. Gleaner's own messages are shorter, even with a name or two in them.
 const LONGEST_CHARS: usize = 1000;
 
-/// Texts that were logged about each sender.
+/// Last text logged about each sender, and the number of recent lines.
 #[derive(Debug, Default)]
 pub struct Log(Mutex<HashMap<String, SenderLog>>);
 
@@ -26,7 +26,8 @@ struct SenderLog {
 }
 
 impl Log {
-    /// Returns the line to log for a text about a sender; `None` if it is no news.
+    /// Returns the line to log for a text about a sender; `None` for a repetition, or if the sender has too
+    /// many lines.
     #[must_use]
     pub fn news(&self, sender: &str, words: &str) -> Option<String> {
         let line = one_line(&format!("{sender}: {words}"));
@@ -63,7 +64,7 @@ impl Log {
     }
 }
 
-/// Converts a stranger's text to one line without control characters, of limited length.
+/// Converts a text from outside to one line without control characters, of limited length.
 fn one_line(words: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut line: String = words.chars().take(LONGEST_CHARS).map(plain).collect();

@@ -27,38 +27,38 @@ use tokio_rustls::TlsAcceptor;
 
 /// Timeout of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Timeout of reading what the client still sends before closing.
+/// Timeout for reading the client's further bytes before the connection is closed.
 const PARTING: Duration = Duration::from_secs(2);
 /// Maximum duration of a stranger's connection: a host that enrols sends one or two requests.
 const STRANGER_STAYS: Duration = Duration::from_secs(30);
 /// Timeout of the header of a stranger's request.
 const STRANGER: Duration = Duration::from_secs(10);
-/// Timeout of the header of a request with a certificate. This also limits the pause between two requests;
-/// agents send every few minutes. Upgraded connections and answers in progress are exempt.
+/// Timeout of the header of a request from a client with a certificate. This also limits the pause between
+/// two requests; agents send every few minutes. Upgraded connections and answers in progress are exempt.
 const KNOWN: Duration = Duration::from_secs(900);
-/// Maximum size of a header, which has some hundred bytes.
+/// Maximum size of a request's header; a usual header has some hundred bytes.
 const HEADER_BYTES: usize = 16 << 10;
-/// Pause after accepting fails, for example because descriptors are short.
+/// Pause after a connection could not be accepted, for example because no file descriptor is left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// A permit for each connection, over all listeners that share it.
+    /// Permits, one for each connection. Listeners that share this semaphore share the limit.
     pub connections: Arc<Semaphore>,
-    /// Time without progress after which a reader of an answer is disconnected.
+    /// Time without progress after which a client that reads an answer is disconnected.
     pub reader_timeout: Duration,
 }
 
 /// Callbacks of a server about its connections.
 pub trait Server: Send + Sync + 'static {
-    /// Called for a new connection; the value is dropped when the connection ends.
+    /// Called for a new connection; the returned value is dropped when the connection ends.
     fn opened(&self) -> Box<dyn Send>;
     /// Called if there is no permit for another connection.
     fn connection_rejected(&self);
     /// Called if a connection ended without an HTTP answer that states the reason.
     fn failed(&self, address: SocketAddr, error: &io::Error);
-    /// Makes the answer for requests not allowed over plain HTTP, in the server's own form (403).
+    /// Makes the answer (403) for requests that are not allowed over plain HTTP, in the server's own form.
     fn forbidden(&self, why: &str) -> Response;
 }
 
@@ -143,8 +143,9 @@ async fn talk(
     converse(stream, caller, patience, router).await
 }
 
-/// Without TLS, programs of this machine are trusted, but not web pages open on it: a page may neither
-/// send requests (Origin) nor read answers by a host name that leads here (Host).
+/// Rejects requests of web pages. Without TLS, programs of this machine are trusted, but not the pages in its
+/// browser. A page may neither send (its requests have an Origin) nor read answers through a host name that
+/// points to this machine (seen in Host).
 async fn not_for_pages(server: Arc<dyn Server>, request: Request, next: Next) -> Response {
     if is_of_a_program(&request) {
         return next.run(request).await;
@@ -159,21 +160,21 @@ fn is_of_a_program(request: &Request) -> bool {
     let host = header(header::HOST).unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
-    // A page's WebSocket is a GET with an Origin, and can send.
+    // A page's WebSocket is also a GET with an Origin, but it can send.
     let only_reads =
         request.method() == Method::GET && !request.headers().contains_key(header::UPGRADE);
     is_here && (header(header::ORIGIN).is_none() || only_reads)
 }
 
-/// Ends a connection after its reason was sent: the other end would not receive it if its further bytes
-/// met a closed socket.
+/// Closes a connection after the reason was sent. Reads the client's further bytes first: if they met a
+/// closed socket, the client would not receive the reason.
 async fn part(mut stream: TcpStream) {
     let read = async {
         let _ = stream.shutdown().await; // the other end may have gone
         let mut unwanted = [0; 4096];
         while matches!(stream.read(&mut unwanted).await, Ok(1..)) {}
     };
-    let _ = timeout(PARTING, read).await; // if it still sends, the connection closes
+    let _ = timeout(PARTING, read).await; // the connection closes, even if the client still sends
 }
 
 async fn converse<S>(
@@ -187,7 +188,8 @@ where
 {
     let is_known = caller.is_known();
     let patience = if is_known { KNOWN } else { STRANGER };
-    // Not a layer of the router, which would mean one router for each of ten thousand connections.
+    // The caller is added here, not by a layer of the router: a layer would need one router for each of ten
+    // thousand connections.
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(caller.clone());
@@ -205,12 +207,12 @@ where
     let served = if is_known {
         serving.await
     } else {
-        // A slow body would not exceed the header's timeout.
+        // The timeout of the header does not end a slow body, so the whole connection has a timeout.
         let slow = |_| io::Error::other("a stranger stayed for too long; was it slow on purpose?");
         timeout(STRANGER_STAYS, serving).await.map_err(slow)?
     };
     match served {
-        // A connection that ends, or is unused for long, is no fault: the next request opens another.
+        // A known caller's connection may end or be unused for long: the next request opens another.
         Err(e) if e.is_timeout() && patience == STRANGER => Err(io::Error::other(
             "no request in time; was it slow on purpose?",
         )),
@@ -219,7 +221,7 @@ where
     }
 }
 
-/// A stream with the values that must last as long: an upgraded stream outlives the task that accepted it.
+/// A stream with a guard that must live as long: an upgraded stream outlives the task that accepted it.
 struct GuardedStream<S> {
     stream: S,
     _guard: Box<dyn Send>,

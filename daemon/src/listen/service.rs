@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-/// Interval of signs of life for a server without a service manager: effectively never.
+/// Interval of signs of life if no service manager wants them: effectively never.
 const NEVER: Duration = Duration::from_secs(86_400);
 
-/// Signals that a server handles, from before it listens: otherwise a SIGHUP right after the first answer could end it.
+/// Signals that a server handles. Take them before it listens: otherwise a SIGHUP right after its first
+/// answer could end it.
 #[derive(Debug)]
 pub struct Signals {
     terminated: Signal,
@@ -23,7 +24,7 @@ impl Signals {
     /// Queues signals from now on for [`until_ended`]. Call it within a runtime.
     ///
     /// # Errors
-    /// The system provides no signals.
+    /// A signal's handler cannot be installed.
     pub fn take() -> io::Result<Self> {
         Ok(Self {
             terminated: signal(SignalKind::terminate())?,
@@ -33,8 +34,8 @@ impl Signals {
     }
 }
 
-/// Reports to the service manager that the server is ready, with its status. Returns on SIGTERM or SIGINT, or when its terminal
-/// has hung up. Calls `reload` on SIGHUP.
+/// Reports to the service manager that the server is ready, with its status. Returns on SIGTERM or SIGINT, or
+/// when its terminal has hung up. Calls `reload` on SIGHUP.
 pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl FnMut()) {
     let manager = Arc::new(ServiceManager::of_this_process());
     manager.ready(status);
@@ -53,7 +54,7 @@ pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl Fn
                 manager.ready(status);
             }
             () = sleep_until(alive_at) => {
-                // In a separate task on the serving threads: if they hang, no sign of life is sent.
+                // This task runs on the serving threads: if they hang, no sign of life is sent.
                 let alive = Arc::clone(&manager);
                 tokio::spawn(async move { alive.alive() });
                 alive_at = Instant::now() + every.unwrap_or(NEVER);

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 /// Interval of checks of certificates and revocation lists.
 const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 
-/// Binds an address; returns it with the actual port, which 0 leaves to the kernel.
+/// Binds an address. Returns the socket and its actual address: for port 0 the kernel chooses the port.
 ///
 /// # Errors
 /// The system's error.
@@ -21,7 +21,7 @@ pub async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> 
     Ok((socket, bound))
 }
 
-/// Raises the limit of open descriptors to the system's maximum: most processes begin with 1,024.
+/// Raises the limit of open file descriptors to the system's maximum: most processes begin with 1,024.
 pub fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -31,8 +31,8 @@ pub fn allow_descriptors() {
     let _ = setrlimit(Resource::Nofile, raised); // otherwise fewer connections fit
 }
 
-/// Follows certificate and revocation files without a restart: `changed` is called when new files are in use, `complain` for unusable
-/// files.
+/// Reloads changed certificate and revocation files without a restart. Calls `changed` when new files are in
+/// use, and `complain` if files are unusable.
 pub async fn follow_files(
     trust: Arc<ServerTrust>,
     changed: impl Fn(&ServerTrust) + Send,

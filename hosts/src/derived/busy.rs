@@ -1,10 +1,11 @@
 //! Busy periods: the time between idle periods, where idleness is known.
 //!
 //! The rule calls a host idle five minutes after the last activity, and dates the idle period back to that
-//! activity. So a busy period lasts from the activity (or load) that ended one idle period to the last
-//! activity (or load) before the next one. A visit between two samples has no length. Where samples, or
-//! knowledge of idleness, begin, the host counts as busy until the rule calls it idle; where they end, the
-//! busy period is known up to the last activity or load.
+//! activity. So a busy period lasts from the activity (or high load) that ended one idle period to the last
+//! activity (or high load) before the next idle period. If the owner comes and leaves between two samples,
+//! the busy period has no length. At the start of the samples, or when idleness becomes known, the host
+//! counts as busy until the rule calls it idle. At their end, or when idleness becomes unknown, the busy
+//! period ends with the last activity or high load.
 
 use super::Idleness;
 use gleaner_policy::idle::{IdleRule, Verdict};
@@ -13,9 +14,9 @@ use std::ops::Range;
 /// Busy period of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusyPeriod {
-    /// Samples inside the period; none in a visit between two samples.
+    /// Samples inside the period; none if the owner came and left between two samples.
     pub samples: Range<usize>,
-    /// Begin, ms since 1970-01-01 UTC.
+    /// Begin of the period, ms since 1970-01-01 UTC.
     pub from_ms: i64,
     /// End of the period, ms since 1970-01-01 UTC.
     pub to_ms: i64,
@@ -25,7 +26,7 @@ pub struct BusyPeriod {
     pub is_end_censored: bool,
 }
 
-/// Busy periods of one host, in order; `idleness` must be by the same rule.
+/// Busy periods of one host, in order. `idleness` must be computed with the same `rule`.
 #[must_use]
 pub fn busy_periods(
     time_ms: &[i64],
@@ -70,7 +71,7 @@ pub fn busy_periods(
     found
 }
 
-/// Runs of samples with a known verdict.
+/// Parts of the runs between samples with an unknown verdict; those samples are in no part.
 fn runs_in_sight(runs: &[Range<usize>], verdicts: &[Verdict]) -> Vec<Range<usize>> {
     let mut in_sight = Vec::new();
     for run in runs {
@@ -87,7 +88,8 @@ fn runs_in_sight(runs: &[Range<usize>], verdicts: &[Verdict]) -> Vec<Range<usize
     in_sight
 }
 
-/// Time of the last known activity or load; after it, an absence may have begun.
+/// Time of the last activity or high load that the last sample of a run shows; the owner may be away after
+/// it.
 fn last_busy_time_ms(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
     match last {
         Verdict::Waiting { at_ms } => at_ms.saturating_sub(rule.idle_after_ms).min(time_ms),
@@ -110,7 +112,8 @@ mod tests {
         (idleness, busy)
     }
 
-    /// Busy periods as begin and end in minutes, whether each is cut, and the samples.
+    /// Busy periods as tuples: begin and end in minutes, true for a begin or an end that was not seen,
+    /// samples.
     fn found(
         rows: &[MadeSample],
         runs: &[Range<usize>],
@@ -125,7 +128,8 @@ mod tests {
 
     #[test]
     fn between_two_absences() {
-        // Busy until 3, away until 14, at the keyboard until 16, under load at 18, away from 20 on.
+        // Minutes: busy until 3, away from 3 to 14, at the keyboard until 16, high load at 18, away from 20
+        // on.
         let rows = [
             (0, Some(0), LOW),
             (3, Some(0), LOW),
@@ -150,7 +154,8 @@ mod tests {
 
     #[test]
     fn cut_by_gaps_and_by_lost_sight() {
-        // Active up to minute 4, then unknown.
+        // The owner was last active at minute 4; at minute 9 activity is unknown. A gap lies before minute
+        // 30.
         let rows = [
             (0, Some(0), LOW),
             (6, Some(2), LOW),
@@ -175,8 +180,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any samples: every sample with known idleness lies in one busy or one idle period, and periods
-        /// alternate and touch unless one is cut.
+        /// For any samples: each sample with known idleness lies in exactly one period, busy or idle. Busy
+        /// and idle periods alternate, and each begins where the one before ends, unless one is cut.
         #[test]
         fn busy_and_idle_share_what_is_in_sight(rows in synthetic_samples(), gap in 0..60usize) {
             let gap = gap.min(rows.len());

@@ -26,7 +26,7 @@ pub struct Figures {
     pub guest_bytes: Option<u64>,
     /// Category: available, the remainder.
     pub available_bytes: Option<u64>,
-    /// Physical memory less all categories: 0 or negative.
+    /// Physical memory less all categories: negative if the categories add up to more, otherwise 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category_correction_bytes: Option<i64>,
 }
@@ -133,7 +133,7 @@ impl From<&SampleRow> for Figures {
 }
 
 /// MemAvailable of one sample, in bytes. If a trace has only harvestable memory, the result is the sum of
-/// that and the headroom, which is too large if less than the headroom was available.
+/// harvestable memory and headroom; it is too large if less than the headroom was available.
 #[must_use]
 pub fn mem_available_bytes(
     stated_bytes: Option<i64>,
@@ -147,7 +147,7 @@ pub fn mem_available_bytes(
     })
 }
 
-/// Stored size as the policy's type; a negative one, which no kernel reports, counts as 0.
+/// Converts a stored size to the policy's type. A negative size, which no kernel reports, counts as 0.
 #[must_use]
 pub fn unsigned(bytes: i64) -> u64 {
     u64::try_from(bytes).unwrap_or(0)

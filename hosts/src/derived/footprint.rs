@@ -8,12 +8,12 @@ pub struct Process {
     pub pid: Option<i64>,
     /// Start, in ms since boot.
     pub start_boottime_ms: Option<i64>,
-    /// Proportional memory; absent if none of its parts is known.
+    /// Proportional memory of the process; absent if none of the three parts is known ([`Process::new`]).
     pub bytes: Option<u64>,
 }
 
 impl Process {
-    /// Process from the columns of a row; `parts_bytes` are anonymous, shared and mapped file memory.
+    /// Makes a process from the columns of a row; `parts_bytes` are anonymous, shared and mapped file memory.
     #[must_use]
     pub fn new(
         pid: Option<i64>,
@@ -33,16 +33,16 @@ impl Process {
 /// Memory of the processes that were active in the window after a return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Memory of all processes, each at its maximum.
+    /// Sum over all processes; each counts with its largest size in the window.
     pub bytes: u64,
-    /// Memory of the processes that had started before the return, or may have.
+    /// Sum over the processes that started, or may have started, before the return.
     pub cached_bytes: u64,
 }
 
 impl Footprint {
-    /// Sums the rows of active processes in a window. `returned_boottime_ms` is the return's time since boot.
-    /// `None` if no size is known: `is_recorded` is false, since the trace has no processes at all, or no row
-    /// has a size.
+    /// Sums the sizes of the active processes in a window. `is_recorded` is false if the trace has no
+    /// processes at all. `returned_boottime_ms` is the return's time since boot. Returns `None` if no size is
+    /// known, but 0 if processes are recorded and none was active.
     #[must_use]
     pub fn of(
         is_recorded: bool,
@@ -67,7 +67,8 @@ impl Footprint {
                 continue;
             };
             found.bytes = found.bytes.saturating_add(largest);
-            // If the start is unknown, the process may have been there: this is an upper bound.
+            // If one of the two times is unknown, the process counts as started before: the sum is an upper
+            // bound.
             if start_boottime_ms
                 .zip(returned_boottime_ms)
                 .is_none_or(|(started, back)| started < back)
@@ -115,7 +116,7 @@ mod tests {
             cached_bytes,
         };
         assert_eq!(of(&rows, Some(1088)), Some(footprint(137, 37)));
-        // The return's time since boot is unknown: all processes may have been there.
+        // Without the return's time since boot, all processes count as started before the return.
         assert_eq!(of(&rows, None), Some(footprint(137, 137)));
         assert_eq!(returned_boottime_ms(90, Some(1090), 88), Some(1088));
         assert_eq!(returned_boottime_ms(90, None, 88), None);

@@ -1,9 +1,10 @@
 //! Idle periods: the policy's rule applied to each run of samples.
 //!
-//! A period begins when both conditions began to hold, at least `idle_after` before the sample that shows
-//! it. It ends with the owner's activity (whose time the first sample that is not idle gives), or with
-//! the sample whose load is too high. A period is cut where samples, or knowledge of activity and load,
-//! begin or end; only its seen part then counts as its length.
+//! A period begins when both conditions of the rule (no activity, low load) began to hold. The first sample
+//! at which the host counts as idle comes at least `idle_after` later. A period ends with the owner's
+//! activity, whose time the first sample after it gives, or with a sample whose load is too high. A period is
+//! cut where samples, or knowledge of activity and load, begin or end; only its seen part then counts as its
+//! length.
 
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::findings::EndCause;
@@ -14,7 +15,7 @@ use std::ops::Range;
 pub struct IdlePeriod {
     /// Samples inside the period.
     pub samples: Range<usize>,
-    /// Begin, ms since 1970-01-01 UTC.
+    /// Begin of the period, ms since 1970-01-01 UTC.
     pub from_ms: i64,
     /// End of the period, ms since 1970-01-01 UTC.
     pub to_ms: i64,
@@ -46,7 +47,7 @@ impl Idleness {
         found
     }
 
-    /// True if activity and load were known at no sample.
+    /// True if no sample has a known verdict.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.verdicts.iter().all(|v| *v == Verdict::Unknown)
@@ -76,10 +77,10 @@ impl Idleness {
     fn add_run(&mut self, samples: &[Observation], run: Range<usize>, rule: &IdleRule) {
         let mut state = IdleState::default();
         let mut open: Option<IdlePeriod> = None;
-        // End of the previous period, and the sample after its last.
+        // End time of the previous period, and index of the first sample after that period.
         let mut earliest = (i64::MIN, run.start);
         let mut calm: Option<CalmRun> = None;
-        let mut cut = true; // what came before is unknown
+        let mut cut = true; // the time before the run is unknown
         for i in run.clone() {
             let now = samples[i].time_ms;
             let before = if i > run.start {
@@ -134,8 +135,8 @@ impl Idleness {
     }
 }
 
-/// End of an open period between two samples, if it ends there: its time and its cause (`None` if it is
-/// cut).
+/// Time and cause of the end of an open period, if the period ends between the two samples at `before_ms` and
+/// `now_ms`. The cause is `None` if the period is cut.
 fn end_of_open(
     verdict: Verdict,
     before_ms: i64,
@@ -143,7 +144,7 @@ fn end_of_open(
     rule: &IdleRule,
 ) -> Option<(i64, Option<EndCause>)> {
     match verdict {
-        // The owner came and went between the samples.
+        // A later start of idleness means that the owner came and left between the samples.
         Verdict::Idle { since_ms } => {
             (since_ms > before_ms).then_some((since_ms, Some(EndCause::Owner)))
         }
@@ -159,7 +160,7 @@ fn end_of_open(
 /// A run of samples with the load below the limit and the owner's activity known.
 struct CalmRun {
     since_ms: i64,
-    /// True if the time before is unknown.
+    /// True if nothing is known about the time before this run.
     cut: bool,
 }
 
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn an_absence_seen_from_start_to_end() {
-        // The owner leaves at minute 3 and is back at minute 14, one minute before the sample there.
+        // The owner leaves at minute 3 and is back at minute 14, one minute before the sample at minute 15.
         let rows = [
             (0, Some(0), LOW),
             (3, Some(0), LOW),
@@ -232,7 +233,7 @@ mod tests {
             |minute, owner_idle, load| ends(&[&away[..], &[(minute, owner_idle, load)]].concat());
         assert_eq!(ends(&away), [None]);
         assert_eq!(then(14, Some(1), LOW), [Some(EndCause::Owner)]);
-        // The owner came and went between two samples.
+        // At minute 24 the owner was last active at 18: they came and left between two samples.
         assert_eq!(then(24, Some(6), LOW), [Some(EndCause::Owner), None]);
         assert_eq!(then(14, Some(14), HIGH), [Some(EndCause::Load)]);
         assert_eq!(then(14, None, LOW), [None]);
@@ -285,8 +286,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any samples, periods are in order, disjoint and inside their run, and every sample that
-        /// the rule calls idle lies in one.
+        /// For any samples: periods are in order, disjoint and inside their run. Every sample that the rule
+        /// calls idle lies in a period.
         #[test]
         fn periods_are_in_order_and_apart(rows in synthetic_samples()) {
             let samples = samples(&rows);

@@ -1,4 +1,4 @@
-//! Returns: ends of idle periods by the owner or the load, after which all lent memory is reclaimed.
+//! Returns: the owner or a high load ends an idle period, and all lent memory is reclaimed.
 
 use super::{IdlePeriod, Idleness};
 use gleaner_schemas::findings::EndCause;
@@ -11,15 +11,15 @@ pub struct Return {
     pub at_ms: i64,
     /// Cause of the end: the owner or the load.
     pub cause: EndCause,
-    /// The idle period's last sample.
+    /// Index of the idle period's last sample.
     pub last_idle: usize,
     /// Samples in the window after the return. If the first sample after the return comes too late for the
     /// window, it still counts. A gap ends the window.
     pub window: RangeInclusive<usize>,
 }
 
-/// Returns of one host, in order: the seen ends of idle periods. An idle period has at least one sample at
-/// which the rule called the host idle, and so one at which memory could be lent.
+/// Returns of one host, in order: all ends of idle periods that were seen. Each idle period has at least one
+/// sample at which the rule called the host idle, so memory could be lent during it.
 #[must_use]
 pub fn returns(
     time_ms: &[i64],
@@ -32,7 +32,7 @@ pub fn returns(
     periods.filter_map(back).collect()
 }
 
-/// Return that ends one idle period; `None` if the period was cut.
+/// Return at the end of one idle period; `None` if the period was cut.
 #[must_use]
 pub fn return_of(
     time_ms: &[i64],
@@ -49,8 +49,8 @@ pub fn return_of(
     })
 }
 
-/// The samples from `first` on that lie at most `window_ms` after `from_ms`, and at least `first`. `None` if
-/// a gap lies before `first`.
+/// Range of the samples from `first` on that lie at most `window_ms` after `from_ms`; `first` itself is
+/// always part of it. `None` if a gap lies before `first`.
 fn window(
     time_ms: &[i64],
     runs: &[Range<usize>],
@@ -76,11 +76,11 @@ mod tests {
 
     #[test]
     fn owner_and_load_end_what_was_lent_and_cuts_do_not() {
-        // (second, owner idle for, load)
+        // Each row: second of the sample, seconds since the owner was active, load.
         let rows = [
             (0, 600, 0.1),
-            (300, 900, 0.1), // idle since 0, as far as seen
-            (390, 10, 0.1),  // back at 380
+            (300, 900, 0.1), // idle since 0; the time before is unknown
+            (390, 10, 0.1),  // the owner was back at 380
             (480, 100, 0.1),
             (570, 190, 0.1),
             (660, 280, 0.1),

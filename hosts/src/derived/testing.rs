@@ -10,7 +10,7 @@ pub(super) const LOW: Option<f64> = Some(0.1);
 /// Load above the limit.
 pub(super) const HIGH: Option<f64> = Some(0.9);
 
-/// Minute of a sample, minutes since the owner was active, load.
+/// A sample as a tuple: its minute, minutes since the owner was active, load.
 pub(super) type MadeSample = (i64, Option<i64>, Option<f64>);
 
 pub(super) fn samples(rows: &[MadeSample]) -> Vec<Observation> {

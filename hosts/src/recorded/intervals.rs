@@ -1,16 +1,16 @@
 //! The configured time between samples, which may change when the agent is restarted.
 
-/// Configured intervals with the times from which they hold.
+/// Configured intervals, each with the time from which it holds.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    /// Configured intervals by time; not empty if there are two samples.
+    /// Pairs ordered by time: ms since 1970-01-01 UTC, interval in ms. Empty if no interval was recorded.
     configured: Vec<(i64, i64)>,
     typical_ms: Option<i64>,
 }
 
 impl Intervals {
-    /// Takes the host's descriptions of itself as (ms since 1970-01-01 UTC, interval in ms). If none has an
-    /// interval, the median step between samples at `time_ms` is used.
+    /// Takes the intervals in the host's rows about itself, as pairs: ms since 1970-01-01 UTC, interval in
+    /// ms. If no row has an interval, the median step between the samples at `time_ms` is used.
     #[must_use]
     pub fn new(described: impl IntoIterator<Item = (i64, Option<i64>)>, time_ms: &[i64]) -> Self {
         let described = described.into_iter();

@@ -1,6 +1,6 @@
-//! Order of recording: by the number of a row's database, then by its sequence number. An agent begins
-//! another database when one is damaged; sequence numbers count within one. Times do not give the order,
-//! since a clock may be set back.
+//! Order of recording: by the number of a row's database, then by the row's sequence number. An agent begins
+//! a new database when the old one is damaged, and each database has its own sequence numbers. Times do not
+//! give the order, since a clock may be set back.
 
 /// Databases of one host, numbered in the order of their first rows.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ impl Databases {
     }
 }
 
-/// Returns the row numbers in the order of recording, by database number and sequence number (for rows of a
-/// single database, by sequence number only); `None` if the rows are already in that order. Rows with equal
-/// keys keep their order.
+/// Returns the row numbers in the order of recording; `None` if the rows are already in that order. `key` is
+/// a row's database number and sequence number; for rows of a single database, the sequence number alone.
+/// Rows with equal keys keep their order.
 #[must_use]
 pub fn order<K: Ord>(rows_count: usize, key: impl Fn(usize) -> K) -> Option<Vec<usize>> {
     let is_ordered = (1..rows_count).all(|row| key(row - 1) <= key(row));

@@ -1,8 +1,9 @@
 //! Runs of samples without a gap between them. Nothing is assumed across a gap.
 //!
-//! A gap lies before a sample if the host recorded one that ends there, if the sample is in another database,
-//! if the clock did not advance, or if more than two configured intervals passed. The last does not apply if
-//! the sample's own interval reaches back to the sample before, as in a thinned dataset.
+//! A gap lies before a sample if the host recorded a gap that ends there, if the sample is in another
+//! database, if the clock did not advance, or if more than two configured intervals passed. The last
+//! condition does not apply if the interval stored with the sample reaches back to the previous sample, as in
+//! a thinned dataset.
 
 use super::Intervals;
 use std::ops::Range;
@@ -14,8 +15,8 @@ pub struct SampleTime {
     pub database: i64,
     /// Wall-clock time, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Time since the sample before, in ms; absent after a gap known to the host, and in traces of other
-    /// programs.
+    /// Time since the previous sample, in ms; absent after a gap that the host knows of, and in traces that
+    /// other programs recorded.
     pub interval_ms: Option<i64>,
 }
 
@@ -26,16 +27,16 @@ pub struct Gap {
     pub from_ms: i64,
     /// Time of the first sample after the gap; before `from_ms` if the clock was set back.
     pub to_ms: i64,
-    /// Cause as recorded; or `missing`, `clock_step` or `new_database`, as derived here.
+    /// Cause as recorded; for a gap found from the samples, `missing`, `clock_step` or `new_database`.
     pub cause: String,
 }
 
 impl Gap {
-    /// Columns of the table `gaps` that [`gaps`] takes, in the order of its arguments.
+    /// Columns of the table `gaps` that the function [`gaps`] takes, in the order of its arguments.
     pub const COLUMNS: [&'static str; 3] = ["from_time_ms", "to_time_ms", "cause"];
 }
 
-/// Takes the columns of a host's rows of `gaps`, one value per row. A row without a time, which no agent
+/// Converts a host's rows of the table `gaps`, given as three columns. A row without a time, which no agent
 /// writes, is left out.
 #[must_use]
 pub fn gaps<'a>(
@@ -112,9 +113,11 @@ pub fn runs(
     (runs, gaps)
 }
 
-/// Returns true if samples are missing in a step of `passed_ms` before a sample whose interval was `own_ms`.
+/// Returns true if samples are missing in a step of `passed_ms` before a sample whose stored interval is
+/// `own_ms`.
 fn is_missing(passed_ms: i64, configured_ms: i64, own_ms: Option<i64>) -> bool {
-    // The two clocks that measure the same step differ by less than half an interval.
+    // Two clocks measure the same step: wall clock (`passed_ms`) and boot clock (`own_ms`). They differ by
+    // less than half an interval.
     let reaches_back = own_ms.is_some_and(|own| passed_ms.saturating_sub(own) <= configured_ms / 2);
     passed_ms > configured_ms.saturating_mul(2) && !reaches_back
 }
@@ -160,11 +163,11 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let every_90 = Intervals::new([(0, Some(90))], &[]);
-        // times, recorded gaps → segments, gaps
+        // Each case: times of the samples, recorded gaps, expected runs, expected gaps.
         let cases = [
             (vec![], vec![], vec![], vec![]),
             (vec![5], vec![], vec![0..1], vec![]),
-            // Two intervals late is late, not missing.
+            // After a step of exactly two intervals a sample is late, but none is missing.
             (vec![0, 90, 270, 360], vec![], vec![0..4], vec![]),
             (
                 vec![0, 90, 271],
@@ -172,7 +175,7 @@ mod tests {
                 vec![0..2, 2..3],
                 vec![gap(90, 271, "missing")],
             ),
-            // A gap that is recorded, though shorter than two intervals.
+            // A recorded gap counts even if it is shorter than two intervals.
             (
                 vec![0, 90, 200],
                 vec![gap(90, 200, "sleep")],
@@ -186,7 +189,7 @@ mod tests {
                 vec![0..2, 2..3],
                 vec![gap(90, 900, "stopped")],
             ),
-            // The clock was set back: found from the samples, and recorded.
+            // The clock was set back: once found only from the samples, once recorded as well.
             (
                 vec![0, 90, 45, 135],
                 vec![],
@@ -199,7 +202,7 @@ mod tests {
                 vec![0..2, 2..4],
                 vec![gap(90, 45, "clock_step")],
             ),
-            // Gaps between all samples.
+            // A gap lies between any two samples.
             (
                 vec![0, 500, 1000],
                 vec![],
@@ -233,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_by_the_interval_in_force() {
-        // Every 10 s, and from 100 s on every 90 s.
+        // Samples are due every 10 s, and from second 100 on every 90 s.
         let intervals = Intervals::new([(0, Some(10)), (100, Some(90))], &[]);
         let (runs, gaps) = runs(&samples(&[0, 50, 60, 170, 350, 531]), vec![], &intervals);
         assert_eq!(runs, [0..1, 1..5, 5..6]);

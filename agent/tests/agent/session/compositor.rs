@@ -20,7 +20,7 @@ use ext::ext_idle_notifier_v1::{self, ExtIdleNotifierV1};
 /// A notification that the reporter requested.
 pub(super) struct Notification {
     pub(super) timeout_ms: u32,
-    /// True for notifications of input only, whatever keeps the screen on.
+    /// True if the notification is about input only: a program that keeps the screen on then does not count.
     pub(super) input: bool,
     pub(super) object: ExtIdleNotificationV1,
 }

@@ -21,8 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Idle time after which a desktop reports itself idle, less 10 ms for the rounding of two clocks.
 const IDLE_AFTER_MS: i64 = 990;
 
-/// Interval of looks, so long that a report written before the second look was not caused by it; the limit
-/// is a second less, since the first look takes place some time after counting begins.
+/// Interval between looks. It is so long that a report can be written before the second look: then the look
+/// did not cause the report. The limit in ms is a second less, since the first look takes place some time
+/// after counting begins.
 const SECOND_LOOK: &str = "20s";
 const SECOND_LOOK_MS: i64 = 19_000;
 

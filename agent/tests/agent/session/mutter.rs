@@ -1,4 +1,4 @@
-//! An idle monitor like GNOME's on a session bus.
+//! Tests with an idle monitor like GNOME's on a session bus.
 
 use super::compositor::Compositor;
 use super::{Word, outcome, reporter, start, wait_for_word, wait_for_word_while};
@@ -75,7 +75,7 @@ fn gnome_is_asked_before_an_x_server() {
     drop(with_x);
     std::fs::remove_file(folder.join("gleaner-session")).unwrap();
 
-    // The bus is at its default path, without an address in the environment.
+    // The bus is at its default path; the environment has no address.
     let (daemon, address) = bus(&folder.join("bus"));
     let desktop = idle_for(HOUR_MS);
     let service = gnome(&address, &desktop);
@@ -86,7 +86,7 @@ fn gnome_is_asked_before_an_x_server() {
     let back_ms = now_ms();
     desktop.lock().unwrap().idle_ms = Some(0);
     wait_for_word(folder, |word| word.is_active_since(back_ms));
-    // Many questions over one connection, for longer than one answer may take.
+    // The reporter asks many times over one connection, for longer than one answer may take.
     let often = |_: &Word| desktop.lock().unwrap().asked_count >= 20;
     wait_for_word(folder, often);
     assert_eq!(desktop.lock().unwrap().asked.len(), 1);

@@ -12,7 +12,7 @@ fn the_idle_protocol_is_spoken_in_both_versions() {
         let mut compositor = Compositor::new(&folder.join("wayland-7"));
         compositor.add_seat();
         compositor.add_notifier(version);
-        // The reporter does not ask XWayland's display and the session bus.
+        // The reporter must ask neither XWayland's display nor the session bus.
         let reporter = start(
             reporter(folder, SECOND_LOOK)
                 .env("WAYLAND_DISPLAY", "wayland-7")

@@ -72,7 +72,7 @@ fn a_moved_pointer_is_seen_through_the_x_server() {
     // The report has the time of the movement, not of the look.
     let word = Word::read(&runtime_folder).unwrap();
     assert!(word.is_active_since(moved_ms), "{word:?} {moved_ms}");
-    wait_for_session(run, "ok", longer(1000)); // without input, it grows again
+    wait_for_session(run, "ok", longer(1000)); // without input, the idle time grows again
 
     let pid = rustix::process::Pid::from_child(&first.0);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();

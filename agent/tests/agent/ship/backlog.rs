@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
 
-/// 60 days of a sample every 90 s.
+/// Number of samples in 60 days, at one sample every 90 s.
 const SAMPLES: i64 = 57_600;
 
 /// Copies the newest sample repeatedly, 90 s apart, with as many rows as a workstation's.

@@ -94,7 +94,7 @@ fn what_can_be_read_of_damaged_databases_arrives_before_the_rest() {
     assert!(collector.state().taken.iter().all(|batch| !batch.repeated));
 }
 
-/// Numbers are skipped at every boot, and a damaged number may be anything: neither slows shipping
+/// Record numbers are skipped at every boot, and a damaged number may be anything. Neither may slow shipping
 /// down.
 #[test]
 fn a_damaged_database_with_huge_numbers_is_read_to_its_end() {

@@ -29,7 +29,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
         let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
         shipper.hear("shipping");
         let requests = collector.state().requests_count;
-        // Half of the kills at the first request, the others somewhere in the middle.
+        // Half of the kills come after at least three requests, the others at any point.
         if random.below(2) == 0 {
             wait_for("a request", || {
                 collector.state().requests_count > requests + 2
@@ -44,7 +44,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
             .values()
             .map(|kept| kept.mark)
             .max();
-        // Accepted by the collector, but not yet recorded here.
+        // The collector has accepted records whose acknowledgement the database does not have yet.
         unacknowledged += usize::from(mark > acknowledged(&database));
     }
     println!(

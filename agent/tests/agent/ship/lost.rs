@@ -68,7 +68,7 @@ fn a_database_put_back_from_an_older_copy_goes_on_beyond_what_the_collector_has(
     assert_eq!(samples.range(mark + 1..).count(), 2);
 }
 
-/// A restored database with a running sampler: the next sample uses the new number.
+/// The sequence floor is set while a sampler runs: the next sample must use a number above the floor.
 #[test]
 fn a_running_sampler_heeds_the_numbers_that_are_taken() {
     let folder = tempfile::tempdir().unwrap();

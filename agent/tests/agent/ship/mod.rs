@@ -176,7 +176,7 @@ fn it_follows_a_running_sampler_over_one_connection() {
     assert_eq!((state.connections_count, state.marks_asked_count), (1, 1));
 }
 
-/// Each fault once, each between batches that are accepted: no record is lost, none arrives twice.
+/// Each fault occurs once, between batches that are accepted. No record may be lost or arrive twice.
 #[test]
 fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
