@@ -53,7 +53,7 @@ pub struct KernelFigures {
 /// Memory in use, found by walking over processes and files; all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InUse {
-    /// Proportional anonymous memory of active processes.
+    /// Anonymous memory of active processes; shared pages count proportionally.
     pub active_anon_bytes: u64,
     /// Proportional shared memory of active processes.
     pub active_shmem_bytes: u64,

@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_table_worked_by_hand() {
-        // Room for three pages. Pages 1 and 3 are marked when 4 comes: the hand removes 1's mark and evicts
-        // 2. Now it is at 3. For 5 it removes 3's mark, and evicts the unmarked 4. The hand starts over: for
-        // 6 it evicts 1. For 7 it spares 3, which was used again, and evicts 5.
+        // Room for three pages. Pages 1 and 3 are marked when 4 comes: the hand removes 1's mark, evicts 2,
+        // and is now at 3. For 5 it removes the mark of 3, and evicts the unmarked 4. The hand starts over:
+        // for 6 it evicts 1. For 7 it spares 3, which was used again, and evicts 5.
         let pages = [1, 2, 3, 1, 3, 4, 5, 3, 6, 7, 3];
         assert_eq!(asked::<Sieve>(3, &pages), "mmmhhmmhmmh");
     }
