@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Number of ranks into which the hosts are divided.
 const RANKS: usize = 10;
 
-/// A host, over its cells.
+/// Sums over the cells of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     size_class: SizeClass,

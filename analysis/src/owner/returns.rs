@@ -16,7 +16,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Finding of one host, or pooled; `None` if no time was observed.
+    /// Finding of one host, or of all pooled hosts (`None`); no finding if no time was observed.
     fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
         let observed_days = self.observed_ms as f64 / 86_400_000.0;
         (self.observed_ms > 0).then(|| Reclaims {

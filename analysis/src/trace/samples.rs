@@ -86,7 +86,7 @@ impl Samples {
         columns
     }
 
-    /// Samples from the rows read.
+    /// Samples from rows of the table `samples`.
     pub(crate) fn of(frame: &Frame, reads: ReadSet, headroom_share: f64) -> Result<Self> {
         let columns = Self::columns(reads);
         let optional = |column| {
@@ -148,7 +148,7 @@ impl Samples {
         self.time_ms.is_empty()
     }
 
-    /// Position of each sample in the trace, as the gap rules need it.
+    /// Position of each sample in the trace, in the form that the gap rules need.
     pub(crate) fn times(&self) -> Vec<SampleTime> {
         let places = self.database.iter().zip(&self.time_ms);
         let places = places.zip(&self.interval_ms);
@@ -219,8 +219,8 @@ fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
     names.map(is_new).collect()
 }
 
-/// Index into `samples` of each of `rows`; `None` if it is not among them. Both are in order of their first
-/// parts; samples are distinct.
+/// Index into `samples` of each of `rows`; `None` if a row is not among them. Both are sorted by the first
+/// part of their pairs; samples are distinct.
 pub(crate) fn in_both<'a>(
     samples: impl Iterator<Item = (&'a i64, &'a i64)>,
     rows: impl Iterator<Item = (&'a i64, &'a i64)>,

@@ -1,5 +1,5 @@
-//! Memory that one host could lend with one mode and headroom, as cumulative sums: any stretch of time takes
-//! the same effort.
+//! Memory that one host could lend with one mode and headroom. It is stored as cumulative sums, so that any
+//! stretch of time takes the same effort.
 
 use crate::owner::quota::categories;
 use crate::trace::samples::Samples;
@@ -107,7 +107,8 @@ mod tests {
     use gleaner_schemas::findings::Category;
     use proptest::prelude::*;
 
-    /// Samples of (milliseconds since the sample before, available); all other fields are 0.
+    /// Samples made from pairs: milliseconds since the sample before, available bytes. All other fields are
+    /// 0.
     fn samples(steps: &[(i64, Option<i64>)]) -> Samples {
         let mut now = 0;
         let time = steps.iter().map(|(ms, _)| {

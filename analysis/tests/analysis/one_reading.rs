@@ -34,7 +34,8 @@ struct Step {
     processes: Vec<(i64, i64, Option<i64>)>,
 }
 
-/// Sizes in MiB. A trace records MemAvailable, or harvestable memory, or neither; never both.
+/// Random sizes in MiB; absent sizes are not recorded. MemAvailable and harvestable memory may both be
+/// present.
 #[derive(Clone, Debug)]
 struct Memory {
     mem_available: Option<i64>,

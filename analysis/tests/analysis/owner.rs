@@ -275,8 +275,8 @@ fn memory_context_of_both_modes() {
         (paper.mode, gentle.mode),
         (LendingMode::Paper, LendingMode::Gentle)
     );
-    // In MiB. A: 150 of process 1 at its largest, 600 and 50 of the others. K: 24 + 60. M − lotsfree: 1024 −
-    // 16. G: 500 or 300, less the headroom.
+    // In MiB, A is 150 of process 1 at its largest, plus 600 and 50 of the others. K is 24 + 60. M without
+    // the reserve is 1024 − 16. G is 500 or 300, less the headroom.
     let cost = |lent_mib: i64| (150 + 600 + 50 + lent_mib + 24 + 60 - (1024 - 16)) * MIB - HEADROOM;
     for (context, expected) in [(&paper, cost(500)), (&gentle, cost(300))] {
         assert!(expected > 0);

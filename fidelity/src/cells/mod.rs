@@ -26,7 +26,6 @@ const OF_THE_AGENT: MissingFigure = MissingFigure(
 /// Our value, in the figure's unit.
 ///
 /// # Errors
-///
 /// [`MissingFigure`]; the error depends only on the published table, not on what was observed.
 pub(super) fn ours(figure: &Figure, observed: &SeedResults) -> CellResult {
     let found = match &*figure.item {
