@@ -47,7 +47,7 @@ alone! {
     MissingValueRecords,
     ActivitySources,
     MemoryOverTime,
-    // Must follow the sources of activity, which may give its reason.
+    // Must follow the sources of activity, which may give a quota's reason.
     LastQuotas,
 }
 
@@ -69,7 +69,7 @@ pools! {
         reclaims: returns::Count,
         live_file_cache: LiveFileCache,
         memory_context: MemoryContext,
-        // Must follow the memory context, from which it takes the cost.
+        // Must follow the memory context, from which the notions take the cost of lending.
         notions: Notions,
         owner_cost: OwnerCost,
     }

@@ -45,7 +45,7 @@ impl Shape {
     }
 }
 
-/// Function from a simulation to a quantity of it, and true if this quantity agrees with the paper's text.
+/// Function that returns a quantity of a simulation, and true if the quantity agrees with the paper's text.
 type ShapeTest = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
 
 /// All shapes, evaluated on the simulations.

@@ -55,7 +55,7 @@ pub struct KernelFigures {
 pub struct InUse {
     /// Anonymous memory of active processes; shared pages count proportionally.
     pub active_anon_bytes: u64,
-    /// Proportional shared memory of active processes.
+    /// Shared memory (shmem) of active processes, counted proportionally.
     pub active_shmem_bytes: u64,
     /// Cached pages in ranges that active processes map; each file counts once, not proportionally.
     pub mapped_file_bytes: u64,
@@ -299,7 +299,7 @@ mod tests {
         let (kernel, in_use) = quiet_host();
         let c = categories(&kernel, &in_use);
         assert_eq!(c.static_kernel_bytes, Some(24 * MIB));
-        assert_eq!(c.dynamic_kernel_bytes, 80 * MIB); // MemTotal less all counters: 1000 − 490 − 10 − 10 − 240 − 150 − 20
+        assert_eq!(c.dynamic_kernel_bytes, 80 * MIB); // of MemTotal: 1000 − 490 − 10 − 10 − 240 − 150 − 20
         assert_eq!(c.process_bytes, 130 * MIB);
         assert_eq!(c.available_bytes, (1024 - 24 - 80 - 16 - 130 - 40) * MIB);
         assert_eq!(c.category_correction_bytes, 0);

@@ -65,7 +65,7 @@ impl Measure for DipCounts {
         for (&notion, thresholds) in Notion::ALL.iter().zip(&self.0) {
             for (threshold, hosts) in Threshold::all(parameters).zip(thresholds) {
                 if hosts.is_empty() {
-                    continue; // on no host of the class are sizes by the notion known
+                    continue; // no host of the class has known sizes by the notion
                 }
                 let (threshold_bytes, threshold_share) = threshold.asked();
                 let record = |at_least| DipHosts {

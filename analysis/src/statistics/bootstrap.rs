@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn percentiles_as_others_have_them() {
-        // As numpy.percentile(range(101), [2.5, 97.5]).
+        // The expected figures are those of numpy.percentile(range(101), [2.5, 97.5]).
         let found = percentiles((0..=100).rev().map(f64::from).collect()).unwrap();
         assert_eq!((found.low, found.high), (2.5, 97.5));
         assert_eq!(percentiles(vec![]), None);

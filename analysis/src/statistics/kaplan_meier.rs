@@ -320,7 +320,7 @@ mod tests {
         let reach = Z_95 * 15.0 / 12f64.sqrt();
         assert!(near(to_30.interval_ms().low, 25.0 - reach, 1e-9));
         assert_eq!(to_30.interval_ms().high, 30.0);
-        // A horizon before the first end.
+        // This horizon lies before the first end, so every length reaches it.
         assert_eq!(curve.restricted_mean(5).unwrap().mean_ms, 5.0);
         assert_eq!(curve.restricted_mean(5).unwrap().variance_ms2, 0.0);
     }

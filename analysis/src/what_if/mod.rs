@@ -113,7 +113,7 @@ fn absences(
         rule,
     );
     let wanted = |period: IdlePeriod| -> Result<Absence> {
-        // A period that ended before lending began had nothing to reclaim.
+        // A period that ended before lending began, or just then, had nothing to reclaim.
         let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
         let (time_ms, runs) = (&host.trace.samples.time_ms, &host.trace.segments);
         let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);

@@ -228,7 +228,7 @@ fn who_sleeps_has_lost_what_it_lent() {
             .collect()
     };
     // The horizon is ten minutes, and minutes 0 to 14 can be followed. From minute 5 on, b's memory is lost
-    // in it.
+    // within the horizon.
     let mut expected = Vec::new();
     for residence in [Residence::Stays, Residence::Somewhere] {
         for probability in [0.5, 0.9] {

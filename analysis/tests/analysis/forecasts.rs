@@ -54,8 +54,8 @@ fn what_never_fails_is_forecast_to_last() {
         for model in ["gleaner", "climatology", "age", "host_rate", "bins"] {
             let q = quality(&found, scope, 3600, model);
             assert_eq!((q.brier_score, q.hosts_count), (0.0, 2), "{q:?}");
-            // Six days from noon to noon touch seven calendar days. The last three and a half of them are
-            // scored. Instants in the last hour have no known outcome.
+            // Six days from noon to noon touch seven calendar days. The first four are only learnt from. The
+            // last two and a half are scored, without the last hour's instants, whose outcomes are unknown.
             assert_eq!(
                 (q.origins_count, q.instants_count),
                 (3, 2 * (2 * 144 + 72 - 7)),

@@ -104,7 +104,7 @@ pub enum Event {
     /// Certificates were revoked. The listed leases (by id) were read or written with these certificates, and
     /// end.
     CertificateRevoked(Vec<String>),
-    /// Whether a recruiter is reachable: true if at least one is.
+    /// Reachability of recruiters: true if at least one is reachable.
     Linked(bool),
     /// The administrator changed the settings. Existing leases continue, as far as the new quota allows.
     Settings(Settings),

@@ -359,7 +359,7 @@ impl Model for Case {
                 next.lender = Self::lender(next.generation);
                 next.reclaimed = None;
                 next.is_idle = false; // the new server has received no sample yet
-                next.budget.stale_samples = 0; // the new server knows of no return that a stale sample could precede
+                next.budget.stale_samples = 0; // no return is known that a stale sample could precede
                 for id in std::mem::take(&mut next.store).into_keys() {
                     next.ghost.ended(id);
                 }
