@@ -76,7 +76,7 @@ pools! {
 }
 
 pools! {
-    /// Measures pooled over all hosts alone.
+    /// Measures pooled over all hosts, but not by class.
     Fleetwide {
         forecasts: Forecasts,
         what_if: WhatIf,

@@ -23,7 +23,7 @@ impl<'a> Sizes<'a> {
     pub(crate) fn of(host: &'a HostHistory<'_>, notion: Notion) -> Self {
         let samples = &host.trace.samples;
         match notion {
-            // A list with one range: all samples.
+            // Available memory is known at every sample, so the list has one range.
             Notion::Available if samples.is_empty() => Self::known_in(&[]),
             Notion::Available => Self {
                 bytes: Cow::Borrowed(&samples.available_bytes),

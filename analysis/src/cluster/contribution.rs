@@ -28,7 +28,7 @@ struct Idle {
     available: i128,
 }
 
-/// All hosts that were seen.
+/// Contributions of all hosts that were seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contributions {
     parts: Vec<Part>,

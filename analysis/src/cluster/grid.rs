@@ -62,7 +62,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The cell after the run's last.
+    /// Number of the cell that follows the run's last cell.
     pub(crate) fn end(&self) -> i64 {
         self.first.saturating_add(self.cells.len() as i64)
     }

@@ -1,10 +1,10 @@
 //! Outlook of memory that is lent in one cell: the part that stays within the quota, by horizon.
 //!
 //! Bytes lent in a cell for h cells must be there in that cell and the h after it: a lease that begins at any
-//! time in the cell then has them for h cells. A host that sleeps, is shut down, is unreachable or whose
-//! agent falls silent in that time has lost all. Its outcome is unknown if the window reaches into an unknown
-//! time (after the trace's end, missing samples, unknown idleness), even if it lost its memory before:
-//! otherwise losses would be known more often than survivals.
+//! time in the cell then has them for h cells. A host has lost all lent memory if it sleeps, is shut down or
+//! is unreachable in that time, or if its agent falls silent. The outcome is unknown if the window reaches
+//! into an unknown time (after the trace's end, missing samples, unknown idleness), even if the host lost its
+//! memory before: otherwise losses would be known more often than survivals.
 
 use crate::cluster::grid::{HostCells, Run, RunEnd};
 use gleaner_schemas::findings::Scope;

@@ -46,7 +46,7 @@ pub(super) struct Bin {
     pub(super) instants: u64,
     /// Sum of the forecasts.
     pub(super) forecast: f64,
-    /// Regions that stayed available.
+    /// Number of instants whose region stayed available.
     pub(super) stayed: u64,
 }
 

@@ -14,7 +14,7 @@ pub(super) const DAY_MS: i64 = 86_400_000;
 /// Number of days for an outcome that never becomes known.
 pub(super) const NEVER: u8 = u8::MAX;
 
-/// The horizons of the forecasts.
+/// The horizons of the forecasts, in milliseconds.
 pub(super) fn ahead_ms() -> [i64; AHEAD] {
     AHEAD_S.map(|s| s * 1000)
 }
@@ -24,14 +24,14 @@ pub(super) fn day(time_ms: i64) -> i64 {
     time_ms.div_euclid(DAY_MS)
 }
 
-/// Samples that are instants, in order.
+/// Indices of the samples that are instants, in order.
 pub(super) fn of(time_ms: &[i64]) -> Vec<usize> {
     let cell = |i: usize| time_ms[i].div_euclid(GRID_MS);
     let is_first = |i: &usize| *i == 0 || cell(*i) != cell(*i - 1);
     (0..time_ms.len()).filter(is_first).collect()
 }
 
-/// Instants within a range of samples.
+/// Range of the list `instants` whose samples lie within a range of samples.
 pub(super) fn within(instants: &[usize], samples: &Range<usize>) -> Range<usize> {
     let to = |sample: usize| instants.partition_point(|&i| i < sample);
     to(samples.start)..to(samples.end)

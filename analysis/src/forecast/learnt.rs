@@ -212,7 +212,7 @@ impl LearntRegion {
         }
     }
 
-    /// Weight of habits.
+    /// Weight of habits in the forecasts at a horizon.
     pub(super) fn habit_weight(&self, ahead: usize) -> f64 {
         self.fits[ahead].habit_weight()
     }

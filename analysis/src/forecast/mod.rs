@@ -60,9 +60,9 @@ struct HostPart {
     hour_of_week: u8,
     /// Time that samples cover.
     covered_ms: i64,
-    /// Counts by region.
+    /// Counts by region, over all time.
     all: Vec<Counts>,
-    /// Counts by region; empty if idleness is unknown.
+    /// Counts by region, over idle time; empty if idleness is unknown.
     idle: Vec<Counts>,
 }
 

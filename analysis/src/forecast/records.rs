@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 struct Series {
     scope: Scope,
-    /// Index among the regions.
+    /// Index of the region among the requested ones.
     index: usize,
     region_bytes: Option<i64>,
     region_share: Option<f64>,

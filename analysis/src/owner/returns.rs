@@ -9,7 +9,7 @@ use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
 /// Number of times at which lent memory would be reclaimed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Count {
-    /// Hosts whose returns are known.
+    /// Number of hosts whose returns are known.
     hosts: i64,
     returns: i64,
     observed_ms: i64,

@@ -12,7 +12,7 @@ const BUCKET_BITS: u32 = 12;
 /// Sizes of one kind, with their shares of a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Distribution {
-    /// Hosts that have any size.
+    /// Number of hosts that have at least one size.
     pub(crate) hosts: i64,
     pub(crate) count: i64,
     sum: i128,

@@ -62,7 +62,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Columns to be read.
+    /// Columns of the table `samples` that are read.
     pub(super) fn columns(reads: ReadSet) -> Vec<&'static str> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend(COUNTERS);
@@ -227,7 +227,7 @@ pub(crate) fn in_both<'a>(
 ) -> Vec<Option<usize>> {
     let mut samples = samples.enumerate().peekable();
     rows.map(|row| {
-        // A single pass over both.
+        // Both are sorted, so a single pass over both is enough.
         while samples.next_if(|(_, sample)| *sample < row).is_some() {}
         let (at, sample) = samples.peek()?;
         (*sample == row).then_some(*at)

@@ -19,7 +19,7 @@ pub(super) struct Outcome {
     pub(super) physical_byte_ms: i128,
     pub(super) quota_byte_ms: i128,
     pub(super) reclaims: i64,
-    /// Bytes returned by reclaims.
+    /// Bytes that reclaims returned to owners.
     pub(super) reclaimed_bytes: i128,
     /// Bytes returned because quotas shrank while memory was lent.
     pub(super) shrunk_bytes: i128,

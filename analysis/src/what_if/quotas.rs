@@ -12,13 +12,13 @@ use std::ops::Range;
 /// Memory that could be lent if the host were idle. A sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
 pub(super) struct IdleQuotas {
-    /// Quota at each sample; 0 where unknown.
+    /// Quota at each sample; 0 where it is unknown.
     pub(super) bytes: Vec<i64>,
     /// Cumulative bytes times milliseconds up to each sample.
     byte_ms: Vec<i128>,
     /// Cumulative bytes by which the memory shrank from sample to sample, up to each sample.
     shrunk_bytes: Vec<i128>,
-    /// Time in which the memory is known.
+    /// Total time in which the quota is known.
     pub(super) known_ms: i64,
     /// Physical memory times `known_ms`.
     pub(super) physical_byte_ms: i128,

@@ -10,7 +10,7 @@ const LOAD_LIMITS: [Option<f64>; 4] = [Some(0.1), Some(0.3), Some(1.0), None];
 const HEADROOM_SHARES: [f64; 4] = [0.05, 0.10, 0.15, 0.25];
 const MINIMUM_IDLE_S: [f64; 3] = [0.0, 300.0, 900.0];
 
-/// A setting of lending.
+/// A setting of the limits of lending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
     /// Name of the limit that differs from the defaults.

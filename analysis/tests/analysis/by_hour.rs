@@ -119,7 +119,7 @@ fn reclaims_by_hour() {
             (r.weekday, r.hour, r.returns_count, minutes, r.per_idle_hour)
         })
         .collect();
-    // One hour ahead of UTC.
+    // In Berlin, the hours are one ahead of UTC.
     let expected = [
         (5, 12, 0, 30.0, Some(0.0)),
         (5, 13, 0, 60.0, Some(0.0)),

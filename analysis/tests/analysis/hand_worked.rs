@@ -40,7 +40,7 @@ fn fleet() -> Recording {
             agent_cpu_us: if i == 0 { 18_000 } else { 9_000 },
             ..sample(available)
         };
-        // Sequence number 8 belongs to the gap.
+        // Sequence number 8 belongs to the record of the gap.
         let sequence = if i < 7 { i + 1 } else { i + 2 } as i64;
         r.row("a", sequence, second, &row);
     }

@@ -110,7 +110,7 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
             (available.periods_count, available.longest_s),
             (1, Some(3600.0))
         );
-        // No file was recorded.
+        // No file was recorded, so sizes by the paper's notion are unknown.
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
     }
@@ -173,7 +173,7 @@ fn how_much_there_is_side_by_side() {
     assert!((harvestable.mean_bytes - (575.0 * mib - headroom)).abs() < 1.0);
     assert_eq!(harvestable.median_bytes, 600.0 * mib - headroom);
     assert_eq!(harvestable.p5_bytes, 300.0 * mib - headroom);
-    // No owner returned.
+    // No owner returned, so no cost of lending is known.
     assert_eq!(harvestable.mean_memory_context_bytes, None);
 }
 

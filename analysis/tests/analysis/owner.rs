@@ -210,7 +210,7 @@ fn live_files_need_files_and_the_owner_in_sight() {
     assert_eq!(why(&found(with_files())), None);
 }
 
-/// 15 % of 1 GiB.
+/// Headroom in bytes: 15 % of 1 GiB.
 pub(crate) const HEADROOM: i64 = 161_061_273;
 
 fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {

@@ -404,7 +404,7 @@ fn spans_that_hold_nothing_say_so() {
         said,
         format!("no host has a sample before 2026-11-19T12:00:00Z: {covers}")
     );
-    // All hosts are asleep.
+    // All hosts are asleep in this span.
     let (from, until) = (NOON + 4 * HOUR * 1000, NOON + 5 * HOUR * 1000);
     assert!(refused(Some(from), Some(until)).ends_with(covers));
 }

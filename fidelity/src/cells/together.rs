@@ -73,7 +73,7 @@ pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> C
     Ok(all.map(|all| large / all.0))
 }
 
-/// Idle periods of five minutes and more that were ended by owner or load, per host and day.
+/// Number of idle periods of five minutes and more that the owner or the load ended, per host and day.
 pub(super) fn reclaims_per_day(name: Name, observed: &SeedResults) -> Option<f64> {
     let mut all = observed.of(name).reclaims.iter();
     let pooled = all.find(|r| r.host_id.is_none() && r.size_class == "all");

@@ -1,4 +1,4 @@
-//! Least recently used.
+//! Policy "least recently used".
 
 use super::Eviction;
 use super::queue::{Links, NONE, Queue};

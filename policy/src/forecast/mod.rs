@@ -60,11 +60,11 @@ pub struct State {
 /// The bins that a state falls into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bins {
-    /// Bin of the age.
+    /// Index of the age's bin.
     pub age: u8,
-    /// Bin of the margin.
+    /// Index of the margin's bin: available memory divided by the region's size.
     pub margin: u8,
-    /// Bin of the low water.
+    /// Index of the low water's bin: lowest available memory divided by the region's size.
     pub low: u8,
 }
 
@@ -86,7 +86,7 @@ impl State {
 }
 
 impl Bins {
-    /// Number of values of each kind: age, margin, low water.
+    /// Number of bins of each kind: age, margin, low water.
     pub const COUNTS: [usize; 3] = [
         AGE_BINS_S.len() + 1,
         MARGIN_BINS.len() + 1,

@@ -16,7 +16,7 @@ use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
 
-/// Horizon of the second probability.
+/// Horizon of the probability that a region stays available.
 const AHEAD_MS: i64 = 3_600_000;
 
 /// Availability of every region size, by hour.
@@ -37,7 +37,7 @@ struct ByRegion {
     regions: Vec<Hours>,
 }
 
-/// Hours of one region size.
+/// Times of one region size, by hour of the week.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Hours {
     available: TimeByHour,

@@ -15,7 +15,7 @@ struct SeenLength {
 /// Periods of one region size on one or several hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SeenPeriods {
-    /// Lengths not shorter than the minimum.
+    /// Lengths of the periods that are not shorter than the minimum.
     lengths: Vec<SeenLength>,
     /// Sum and number of the lengths, by host.
     by_host: Vec<(i64, i64)>,

@@ -14,9 +14,9 @@ pub(super) struct Change {
     pub(super) sample: usize,
     /// The first sample at which the row no longer holds.
     pub(super) until: usize,
-    /// Open or mapped in an active process, or opened since the sample before.
+    /// True if an active process has the file open or mapped, or if it was opened since the sample before.
     pub(super) in_use: bool,
-    /// Mapped in an active process.
+    /// True if an active process maps the file.
     pub(super) mapped: bool,
     pub(super) cached_bytes: Option<i64>,
     pub(super) mapped_cached_bytes: Option<i64>,

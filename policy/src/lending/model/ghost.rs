@@ -16,7 +16,7 @@ pub(super) struct Ghost {
     /// End of each lease, on the clock `clock_ms`.
     ends_ms: BTreeMap<u8, i64>,
     pub(super) ended: BTreeSet<u8>,
-    /// Clock by which leases run.
+    /// Clock by which leases expire; it stops in an outage of the recruiters.
     clock_ms: i64,
     pub(super) outage_ms: i64,
 }

@@ -29,7 +29,7 @@ const PHYSICAL: u64 = 8;
 const ROOM: u64 = 3;
 const LESS_ROOM: u64 = 1;
 
-/// Size of the case.
+/// The small case: requests, end, and number of failures.
 #[derive(Clone, Debug, Default)]
 struct Case {
     /// Slabs that each client requests.

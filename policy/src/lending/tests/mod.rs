@@ -264,7 +264,7 @@ fn a_revoked_certificate_ends_its_leases_and_no_other() {
     assert_eq!(host.step(&revoked(&[&a, &c]), 11), []);
     // The revoked lease's key is free again: a new grant with this key creates another lease.
     assert_ne!(host.granted("a", 2, 12).lease_id, a.lease_id);
-    // The recruiter is informed.
+    // The recruiter learns of the ended lease by an announcement.
     let actions = host.lender.step(&revoked(&[&b]), 13);
     assert_eq!(actions.last(), Some(&Action::Announce));
 }
