@@ -21,11 +21,11 @@ use gleaner_schemas::units::stored;
 
 /// Calls `take` with the periods of each host that has samples, in the order of host ids.
 ///
-/// Memory is bounded by the largest hosts: an answer is dropped before the next few hosts are read.
+/// Memory use is bounded by the largest hosts: an answer is dropped before the next few hosts are read.
 ///
 /// # Errors
-/// [`AnalysisError::Parameter`] if no answer can rest on the question; the table and host that could not be
-/// read; and any error of `take`, after which no further host is read.
+/// [`AnalysisError::Parameter`] if a value of the question is not allowed; the table and host that could not
+/// be read; and any error of `take`, after which no further host is read.
 pub fn availability<E: From<AnalysisError>>(
     dataset: &Dataset,
     question: &AvailabilityQuestion,
@@ -34,7 +34,7 @@ pub fn availability<E: From<AnalysisError>>(
     let parameters = parameters_of(question);
     parameters::check(&parameters)?;
     let calendar = Calendar::new(&parameters.time_zone)?;
-    // Reads no more columns than the answer needs.
+    // Reads only the columns that the answer needs.
     let reads = if question.has_samples {
         ReadSet::SAMPLES
     } else {
@@ -120,7 +120,8 @@ fn periods(
     one_after_the_other(all, from_ms, until_ms)
 }
 
-/// Periods within the requested time. Where the clock was set back and times repeat, the first periods stay.
+/// Periods within the requested time. If the clock was set back and times repeat, the periods recorded first
+/// count.
 fn one_after_the_other(
     periods: impl Iterator<Item = Period>,
     from_ms: i64,

@@ -16,7 +16,7 @@ pub enum AnalysisError {
         /// Hosts that the dataset names.
         hosts_count: usize,
     },
-    /// A requested time of no length.
+    /// The requested time does not begin before it ends.
     #[error("no time lies from {} to before {}: let it end after it begins", utc_text(*.from_ms), utc_text(*.until_ms))]
     EmptySpan {
         /// Begin of the requested time.
@@ -31,9 +31,9 @@ pub enum AnalysisError {
         from_ms: Option<i64>,
         /// End of the requested time, if it has one.
         until_ms: Option<i64>,
-        /// The first sample of any host.
+        /// Time of the first sample of any host.
         first_ms: i64,
-        /// Time of the last sample.
+        /// Time of the last sample of any host.
         last_ms: i64,
     },
     /// A parameter outside its allowed range.
@@ -71,9 +71,9 @@ pub enum AnalysisError {
         host: String,
         /// Reason in words.
         why: String,
-        /// Time of its first sample.
+        /// Time of the host's first sample.
         from_ms: i64,
-        /// Time of its last sample.
+        /// Time of the host's last sample.
         to_ms: i64,
     },
     /// A measure that is no key of the findings.
@@ -109,7 +109,7 @@ pub enum AnalysisError {
         host: String,
         /// Name of the column.
         column: String,
-        /// Contents found in its place.
+        /// Contents that were found instead.
         found: String,
     },
     /// Polars refused to arrange rows.

@@ -1,7 +1,7 @@
 //! All hosts together: records one after the other, and figures pooled by class of memory size.
 //!
-//! A fleet holds sums, buckets and lengths of periods, no samples: memory grows with the findings, not with
-//! the samples read.
+//! A fleet holds sums, buckets and lengths of periods, but no samples: its memory grows with the findings,
+//! not with the samples read.
 
 use crate::host::HostFindings;
 use crate::measures::{Fleetwide, Pooled};

@@ -1,4 +1,4 @@
-//! A pass over one host. Its result is small for any trace, and merges with the other hosts' results
+//! Reads and measures one host. The result is small for any trace, and merges with the other hosts' results
 //! (`fleet.rs`).
 
 use crate::derived::HostHistory;

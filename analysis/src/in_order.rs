@@ -1,4 +1,4 @@
-//! Concurrent work on many things, with the results in order.
+//! Concurrent work on a list of items, with the results in the list's order.
 
 use crate::error::{AnalysisError, Result};
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ mod tests {
                 matches!(error, AnalysisError::NoSamples { hosts_count } if hosts_count == ends_at)
             );
         }
-        // All of 0 to 39; and 0 to 7, the last of which `take` refused.
+        // In the first call, `take` got 0 to 39; in the second, 0 to 7, of which it refused the last.
         assert_eq!(taken, 40 + 8);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) trait Measure: Sized {
     /// Computes one host's part of the measure.
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self>;
 
-    /// Adds the records of that single host, which is in `size_class`; most measures have none.
+    /// Adds the records of this single host, which is in `size_class`; most measures have none.
     fn write_host(
         &self,
         _host: &str,
@@ -59,7 +59,7 @@ pub(crate) trait Measure: Sized {
     /// Adds another host's part, which must have the same parameters.
     fn merge(&mut self, other: &Self);
 
-    /// Adds the records of the merged hosts: those of `size_class`, or `all`.
+    /// Adds the records of the merged hosts; these are the class `size_class`, or all hosts (`all`).
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings);
 
     /// Returns true if one of the measure's findings is requested.
@@ -75,7 +75,7 @@ pub(crate) trait HostMeasure {
     /// Findings that the measure writes.
     const OUTPUTS: &'static [MeasureOutput];
 
-    /// Adds the host's records. Earlier measures in the list have added theirs.
+    /// Adds the host's records. Measures that precede this one in the list have added theirs.
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()>;
 }
 

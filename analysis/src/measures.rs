@@ -1,5 +1,5 @@
-//! All measures, one line each. Each declares the findings that it writes and the data that it reads for
-//! them.
+//! All measures, one line each. Each measure declares the findings that it writes and the data that it reads
+//! for them.
 
 use crate::availability::dip_hosts::DipCounts;
 use crate::availability::dips::Dips;
@@ -47,7 +47,7 @@ alone! {
     MissingValueRecords,
     ActivitySources,
     MemoryOverTime,
-    // Must follow the sources of activity.
+    // Must follow the sources of activity, which may give a quota's reason.
     LastQuotas,
 }
 
@@ -69,14 +69,14 @@ pools! {
         reclaims: returns::Count,
         live_file_cache: LiveFileCache,
         memory_context: MemoryContext,
-        // Must follow the memory context.
+        // Must follow the memory context, from which the notions take the cost of lending.
         notions: Notions,
         owner_cost: OwnerCost,
     }
 }
 
 pools! {
-    /// Measures pooled over all hosts alone.
+    /// Measures pooled over all hosts, but not by class.
     Fleetwide {
         forecasts: Forecasts,
         what_if: WhatIf,
@@ -98,7 +98,7 @@ fn requested_outputs(parameters: &Parameters) -> impl Iterator<Item = &'static M
     outputs().filter(|output| parameters.wants(&[output.key]))
 }
 
-/// Findings that measures write; a finding that two measures write together occurs twice.
+/// Findings that measures write. A finding that two measures write together occurs twice.
 fn outputs() -> impl Iterator<Item = &'static MeasureOutput> {
     let rooms = [
         HostMeasures::OUTPUTS,

@@ -152,7 +152,8 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
 fn largest_physical_bytes(dataset: &Dataset, span: Span) -> Result<i64> {
     let mut largest = 0;
     for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
-        // The host's last description of itself, from a few rows; without one, its samples.
+        // The size is in the host's last description of itself, which takes only a few rows; otherwise in its
+        // last sample.
         let mut reader = HostReader::new(dataset, &host, span);
         let said = descriptions(&mut reader, &["physical_bytes"])?;
         let said = said.integers("physical_bytes")?.iter().flatten().last();

@@ -10,7 +10,7 @@ const TIB: i64 = 1 << 40;
 /// Classes of hosts by physical memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
-    /// Upper bounds, ascending; empty: powers of two.
+    /// Upper bounds, ascending. If there are none, the bounds are powers of two.
     bounds: Vec<i64>,
 }
 
@@ -99,8 +99,8 @@ pub(crate) fn default_regions(largest_physical_bytes: i64) -> Vec<i64> {
         .unwrap_or_else(|| vec![64 * MIB])
 }
 
-/// Default dip thresholds: a sixteenth, an eighth and a quarter of the largest class's memory, the powers of
-/// two near 5, 10 and 25 %.
+/// Default dip thresholds: a sixteenth, an eighth and a quarter of the largest class's memory. These are the
+/// powers of two near 5, 10 and 25 %.
 pub(crate) fn default_dip_thresholds(largest_physical_bytes: i64) -> Vec<i64> {
     let largest = SizeClass::power_of_two(largest_physical_bytes).largest_bytes();
     let mut sizes: Vec<i64> = [16, 8, 4].map(|part| (largest / part).max(1)).to_vec();

@@ -9,7 +9,7 @@ use gleaner_schemas::rows::HostRow;
 /// The only finding that is not computed from hosts.
 pub(crate) const OUTPUTS: &[MeasureOutput] = &[MeasureOutput::of::<TraceSource>(ReadSet::SAMPLES)];
 
-/// Meaning of figures if the dataset does not describe their source trace.
+/// Text on the meaning of figures for a source trace that the dataset does not describe.
 const NOT_DESCRIBED: &str = "The dataset does not say what available and physical memory mean there; importing the trace again adds it.";
 
 /// Returns the sources of the hosts: first those that the datasets describe, in the order of import, then the

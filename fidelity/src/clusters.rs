@@ -22,9 +22,9 @@ const MIB: i64 = 1 << 20;
 pub(super) struct SeedWork {
     /// True to analyse both clusters.
     pub(super) analysis: bool,
-    /// Simulations on the clusters' last week.
+    /// Simulations to run on the clusters' last week.
     pub(super) jobs: Vec<Job>,
-    /// Simulated time, if not a week.
+    /// Simulated time from the begin of the last week, in hours; at most a week counts.
     pub(super) simulated_hours: u64,
 }
 
@@ -88,8 +88,8 @@ pub(super) fn observe(
     Ok(observed)
 }
 
-/// Simulates the last week, or as much as there is: of two weeks the study's, from 14 September 1998 on.
-/// Programs and placement have the clusters' seed.
+/// Simulates the last week, or the whole trace if it is shorter. Of two weeks this is the study's week, from
+/// 14 September 1998 on. Programs and placement use the clusters' seed.
 fn simulated(
     made: &synth::Parameters,
     datasets: [&Dataset; 2],
@@ -106,7 +106,7 @@ fn simulated(
     simulation::run(&wanted.jobs, [&a, &b], made.seed, hours * HOUR, bar)
 }
 
-/// Findings behind Tables 2 to 4.
+/// Names of the findings behind Tables 2 to 4.
 const POOLED: [&str; 6] = [
     "memory_usage",
     "dip_hosts",
@@ -115,7 +115,7 @@ const POOLED: [&str; 6] = [
     "owner_period_lengths",
     "live_file_cache",
 ];
-/// Findings behind Table 1, Figures 6 and 7 and the reclaims.
+/// Names of the findings behind Table 1, Figures 6 and 7 and the reclaims.
 const SEPARATE: [&str; 3] = ["hosts", "notions", "reclaims"];
 
 /// The paper's limits, classes of hosts, regions and thresholds.

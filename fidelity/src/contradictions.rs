@@ -14,7 +14,7 @@ pub(super) struct Contradiction {
     pub(super) clusters: [Option<f64>; 2],
 }
 
-/// Reclaims and idle periods, computed from each of the figures that imply them.
+/// Numbers of reclaims and of idle periods, computed from each of the figures that imply them.
 pub(super) fn contradictions(records: &[Record]) -> Vec<Contradiction> {
     let find = |item: &str, row: &str, column: &str| {
         let mut all = records.iter();

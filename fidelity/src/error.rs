@@ -33,7 +33,7 @@ pub enum FidelityError {
     /// The folder for the datasets cannot be made.
     #[error("{}: no folder can be made there", .work.display())]
     Folder {
-        /// Folder in which it was to be made.
+        /// Parent folder in which the folder could not be made.
         work: PathBuf,
         /// Error of the system.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! The table of fidelity as `docs/fidelity.md`.
+//! The table of fidelity as the Markdown page `docs/fidelity.md`.
 
 use super::aims::{Aim, aims};
 use super::contradictions::contradictions;

@@ -16,16 +16,16 @@ pub(super) struct Record {
     /// Unit of all figures except the relative error.
     pub(super) unit: String,
     pub(super) paper: f64,
-    /// Range of values that round to the printed figure.
+    /// Smallest and largest value that round to the printed figure.
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Mean over the seeds that have a value, of simulated figures the median; absent, like all of our values
-    /// below, if no seed has one.
+    /// Mean over the seeds that have a value; median for simulated figures. Absent, like all of our values
+    /// below, if no seed has a value.
     pub(super) ours: Option<f64>,
-    /// Standard deviation over these seeds (n − 1); absent for a single one.
+    /// Standard deviation (n − 1) over the seeds that have a value; absent for a single seed.
     pub(super) spread: Option<f64>,
-    /// 2.5 and 97.5 % quantiles over these seeds; of simulated figures, which have few seeds, minimum and
-    /// maximum.
+    /// 2.5 and 97.5 % quantiles over the seeds that have a value. Simulated figures have few seeds, so
+    /// minimum and maximum instead.
     pub(super) seeds_low: Option<f64>,
     pub(super) seeds_high: Option<f64>,
     /// Number of seeds that have a value.
@@ -103,7 +103,7 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * at.fract())
 }
 
-/// A record for each figure, in their order.
+/// A record for each figure, in the figures' order.
 pub(super) fn records(figures: &[Figure], seeds: &[Values]) -> Vec<Record> {
     let of = |(at, figure): (usize, &Figure)| {
         // Not all seeds are simulated: seeds without a figure count only if no seed has it.
@@ -127,7 +127,7 @@ pub(super) fn records(figures: &[Figure], seeds: &[Values]) -> Vec<Record> {
     figures.iter().enumerate().map(of).collect()
 }
 
-/// Value of each figure for one seed.
+/// Values of all figures for one seed, in the figures' order.
 pub(super) type Values = Vec<Result<Option<f64>, MissingFigure>>;
 
 pub(super) fn values(figures: &[Figure], observed: &SeedResults) -> Values {
@@ -164,7 +164,7 @@ mod tests {
             (r.ours, r.spread, r.seeds_count),
             (Some(12.0), Some(4.0), 3)
         );
-        // 2.5 % lies a twentieth of the way from 8 to 12.
+        // With three seeds, the 2.5 % quantile lies a twentieth of the way from 8 to 12.
         assert!((r.seeds_low.unwrap() - 8.2).abs() < 1e-9);
         assert!((r.seeds_high.unwrap() - 15.8).abs() < 1e-9);
         assert_eq!(r.relative_error, Some(0.2));

@@ -7,7 +7,7 @@ use super::number::number;
 use super::simulation::{Job, Simulation, Variant};
 use gleaner_simulator::applications::Application::{self, Db2, Dmine, Hotcold, Lu, Random};
 
-/// Minimum difference of two speedups that count as different.
+/// Minimum difference of two speedups at which they count as different.
 const NOTHING: f64 = 0.05;
 /// "Much smaller" means less than this fraction.
 const MUCH: f64 = 0.5;
@@ -45,7 +45,7 @@ impl Shape {
     }
 }
 
-/// A quantity of a simulation, and whether it agrees with the text.
+/// Function that returns a quantity of a simulation, and true if the quantity agrees with the paper's text.
 type ShapeTest = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
 
 /// All shapes, evaluated on the simulations.
@@ -228,7 +228,8 @@ mod tests {
     use super::*;
     use crate::simulation::{SimulationResult, jobs};
 
-    /// A cluster like the study's: dmine swings by 40 % and loses 40 % to a day between runs.
+    /// A cluster like the study's: dmine's speedup swings by 40 % over the hours, and a day between runs
+    /// costs 40 % of it.
     fn as_in_the_study() -> Simulation {
         let simulated = |job: Job| {
             let swing = match job.application {
@@ -270,8 +271,8 @@ mod tests {
     fn what_is_not_so_is_told_by_seed() {
         let mut other = as_in_the_study();
         for (job, simulated) in &mut other {
-            // Everything swings equally, nothing depends on the network, and a day between runs costs
-            // all of the gain.
+            // The speedups of all programs swing equally, nothing depends on the network, and a day between
+            // runs costs all of the gain.
             simulated.hours = [1.0, 1.3];
             simulated.speedup = if job.variant == Variant::Pause {
                 1.0

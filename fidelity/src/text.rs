@@ -1,4 +1,4 @@
-//! The table of fidelity on the terminal.
+//! The table of fidelity as text for the terminal.
 
 use super::aims::{Aim, aims};
 use super::contradictions::contradictions;

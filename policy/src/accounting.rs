@@ -9,12 +9,12 @@
 //! available = physical − static − balloon − dynamic − reserve − process − file cache − guest
 //! ```
 //!
-//! So dynamic kernel is the part of MemTotal that no counter explains, including reserved huge pages
+//! Dynamic kernel is therefore the part of MemTotal that no counter explains. It includes reserved huge pages
 //! (hugetlb), which nobody else can use. No kernel counter contains ZFS' own cache, the ARC: its reclaimable
 //! part is moved from dynamic kernel to reclaimable kernel memory. Pages on the allocator's per-CPU lists
-//! are free, although MemFree leaves them out: hundreds of MiB after a large process has ended. Reclaimable
-//! kernel memory counts as available. The categories sum to physical memory exactly. If available would be
-//! negative, the figures contradict each other, and the difference is
+//! count as free, although MemFree leaves them out; after a large process has ended, these can be hundreds of
+//! MiB. Reclaimable kernel memory counts as available. The categories sum to physical memory exactly. If
+//! available would be negative, the figures contradict each other, and the difference is
 //! [`Categories::category_correction_bytes`].
 
 /// Figures of the kernel about its own memory use, all in bytes.
@@ -53,13 +53,14 @@ pub struct KernelFigures {
 /// Memory in use, found by walking over processes and files; all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InUse {
-    /// Proportional anonymous memory of active processes.
+    /// Anonymous memory of active processes; shared pages count proportionally.
     pub active_anon_bytes: u64,
-    /// Proportional shared memory of active processes.
+    /// Shared memory (shmem) of active processes, counted proportionally.
     pub active_shmem_bytes: u64,
     /// Cached pages in ranges that active processes map; each file counts once, not proportionally.
     pub mapped_file_bytes: u64,
-    /// Cached pages of files open or mapped in active processes, without the mapped ranges.
+    /// Cached pages of files that active processes have open or mapped, except the pages in
+    /// `mapped_file_bytes`.
     pub file_cache_bytes: u64,
     /// Resident anonymous and shared memory of all other processes, by their own counters.
     pub idle_process_bytes: u64,
@@ -67,8 +68,8 @@ pub struct InUse {
     pub guest_bytes: u64,
 }
 
-/// More than any machine can address. Larger figures count as this, so that their sums fit exactly into the
-/// 64 signed bits that are stored.
+/// Upper limit of every figure, more than any machine can address. Larger figures are lowered to it, so that
+/// all sums fit into the signed 64 bits that are stored.
 const LARGEST_BYTES: u64 = 1 << 56;
 
 const fn bounded(bytes: u64) -> u64 {
@@ -118,7 +119,8 @@ impl InUse {
 pub struct Categories {
     /// Sum of the categories and the category correction.
     pub physical_bytes: u64,
-    /// Absent if physical memory is unknown; `physical_bytes` then starts at MemTotal.
+    /// Physical memory outside MemTotal and the balloon. Absent if physical memory is unknown;
+    /// `physical_bytes` is then MemTotal plus the balloon.
     pub static_kernel_bytes: Option<u64>,
     /// Memory held by a balloon.
     pub balloon_bytes: u64,
@@ -134,7 +136,7 @@ pub struct Categories {
     pub guest_bytes: u64,
     /// Available memory: physical memory less all other categories, at least 0.
     pub available_bytes: u64,
-    /// Physical memory less all of the above: 0, or negative if the figures contradict each other.
+    /// Physical memory less all categories: 0, or negative if the figures contradict each other.
     pub category_correction_bytes: i64,
 }
 
@@ -200,8 +202,9 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
 
 /// Sums available memory from its parts.
 ///
-/// Idle processes come from their own counters, and unused cache from the LRU lists, so that the sum does
-/// not repeat the subtraction of [`categories`]: the two results differ by what either way misses.
+/// Idle processes come from their own counters, and unused cache from the LRU lists. The sum therefore does
+/// not repeat the subtraction of [`categories`], and a difference between the two shows memory that one of
+/// them misses.
 #[must_use]
 pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts {
     let (kernel, in_use) = (kernel.bounded(), in_use.bounded());
@@ -296,7 +299,7 @@ mod tests {
         let (kernel, in_use) = quiet_host();
         let c = categories(&kernel, &in_use);
         assert_eq!(c.static_kernel_bytes, Some(24 * MIB));
-        assert_eq!(c.dynamic_kernel_bytes, 80 * MIB); // 1000 − 490 − 10 pcp − 10 − 240 − 150 − 20
+        assert_eq!(c.dynamic_kernel_bytes, 80 * MIB); // of MemTotal: 1000 − 490 − 10 − 10 − 240 − 150 − 20
         assert_eq!(c.process_bytes, 130 * MIB);
         assert_eq!(c.available_bytes, (1024 - 24 - 80 - 16 - 130 - 40) * MIB);
         assert_eq!(c.category_correction_bytes, 0);
@@ -352,7 +355,7 @@ mod tests {
             + i128::from(c.category_correction_bytes)
     }
 
-    /// Sizes of real machines, and sizes that only a broken or hostile `/proc` contains.
+    /// Figures of real sizes, and figures that only a broken or hostile `/proc` contains.
     fn figure() -> impl Strategy<Value = u64> {
         prop_oneof![4 => 0u64..1 << 44, 1 => any::<u64>(), 1 => Just(u64::MAX)]
     }
@@ -380,8 +383,8 @@ mod tests {
             prop_assert!(c.category_correction_bytes == 0 || c.available_bytes == 0);
             prop_assert!(c.physical_bytes <= i64::MAX as u64);
             prop_assert!(available_parts(&kernel, &in_use).sum_bytes() <= i64::MAX as u64);
-            // ZFS moves memory from one category to another; both ways to count available agree on the
-            // amount.
+            // ZFS' ARC moves memory from dynamic kernel to available; both ways to compute available agree on
+            // the amount.
             let without = KernelFigures { arc_reclaimable_bytes: 0, ..kernel };
             let moved = available_parts(&kernel, &in_use).sum_bytes() - available_parts(&without, &in_use).sum_bytes();
             prop_assert!(moved <= arc_reclaimable_bytes);

@@ -12,9 +12,9 @@ pub struct GuestLoad {
 }
 
 impl GuestLoad {
-    /// Adds the CPU time that these processes used in `passed_ms`, and returns their part of the 5-minute
-    /// load average, decayed as the kernel decays it. The time before the first step is unknown and counts as
-    /// the owner's.
+    /// Adds the CPU time that the processes that are not the owner's used in `passed_ms`. Returns their part
+    /// of the 5-minute load average, decayed as the kernel decays it. The load before the first step is
+    /// unknown and counts as the owner's.
     pub fn step(&mut self, cpu_ms: u64, passed_ms: i64) -> f64 {
         if passed_ms > 0 {
             let passed_ms = passed_ms as f64;
@@ -25,7 +25,8 @@ impl GuestLoad {
     }
 }
 
-/// The owner's part of the 5-minute load average, for the idle rule. Without a guests' part, all of the load.
+/// The owner's part of the 5-minute load average, for the idle rule. If the guests' part is unknown, all of
+/// the load is the owner's.
 #[must_use]
 pub fn owner_load5(load5: Option<f64>, guest_load5: Option<f64>) -> Option<f64> {
     let guest_load5 = guest_load5.filter(|load| *load > 0.0).unwrap_or(0.0);
@@ -45,7 +46,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares with the kernel's own sum, one step every 5 s.
+        /// Compares the result with the kernel's own recurrence, one step every 5 s.
         #[test]
         fn it_is_the_kernels_average_of_what_ran(
             spans in prop::collection::vec((1..40_i64, 0.0..4.0_f64), 1..30),

@@ -118,7 +118,8 @@ mod tests {
     fn five_minutes_of_both() {
         let rule = IdleRule::default();
         let mut state = IdleState::default();
-        // The owner left at minute 0, and the load fell at minute 2: from minute 7 on, idle since minute 2.
+        // The owner left at minute 0, and the load fell at minute 2: from minute 7 on, the host counts as
+        // idle since minute 2.
         assert_eq!(state.step(&rule, at(MINUTE, MINUTE, 0.5)), Verdict::Loaded);
         assert_eq!(
             state.step(&rule, at(2 * MINUTE, 2 * MINUTE, 0.29)),

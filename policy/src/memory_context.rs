@@ -98,7 +98,7 @@ mod tests {
             // A, G, K, M, lotsfree → MCS
             // Nothing lent: processes alone seldom exceed memory.
             ([300, 0, 100, 1000, 16], 0),
-            // Nothing is pushed out up to the reserve: 984 = 1000 − 16.
+            // Nothing is pushed out while the sum is at most the memory without the reserve: 1000 − 16 = 984.
             ([300, 584, 100, 1000, 16], 0),
             ([300, 585, 100, 1000, 16], 1),
             // By the formula printed in the paper this would be 400 + 600 + 100 − 1000 − 16 = 84.
@@ -129,7 +129,7 @@ mod tests {
         fn lending_less_never_costs_more(a in 0..2000u64, g in 0..2000u64, less in 0..2000u64, k in 0..500u64) {
             let cost = of(a, g, k, 1000, 16);
             prop_assert!(of(a, g.saturating_sub(less), k, 1000, 16) <= cost);
-            // Both cases of the definition.
+            // The definition has two cases: all fits, so the cost is 0; or the excess is the cost.
             let fits = a + g + k <= 1000 - 16;
             prop_assert_eq!(cost == 0, fits);
             prop_assert!(fits || cost + 984 == a + g + k);

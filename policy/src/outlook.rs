@@ -1,10 +1,11 @@
 //! Outlook of a quota: the part expected to stay, by time and confidence. It is the analysis' forecast,
 //! applied to the borrowers' question.
 //!
-//! A quota of `q` bytes stays as long as `q` and the bytes held back stay available on the host. So a part of
-//! the quota is a region of the forecast: the region's size is `bytes` plus the bytes held back; the memory
-//! available now (or then) is the quota (or the low water) plus the bytes held back. If the owner's cap or
-//! the hysteresis lowers the quota, the forecast is too pessimistic, never too optimistic.
+//! A quota of `q` bytes stays as long as `q` and the bytes held back stay available on the host. A part of
+//! the quota is therefore a region of the forecast. The region's size is the part's bytes plus the bytes held
+//! back. The memory available now is the quota plus the bytes held back, and the lowest available memory of
+//! the last day is the low water plus the bytes held back. If the owner's cap or the hysteresis lowers the
+//! quota, the forecast is too pessimistic, never too optimistic.
 //!
 //! Assumptions: a host that lends because it is idle must also stay idle ([`Scope::Idle`]), and its region is
 //! as old as its idleness. A host that lends spare memory need not be idle ([`Scope::All`]); its region
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// 1 GiB, of which 128 MiB may be lent and the rest is held back.
+    /// A quota of a host with 1 GiB: 128 MiB may be lent, and the rest is held back.
     fn quota(reason: QuotaReason) -> HostQuota {
         HostQuota {
             quota_bytes: 128 * MIB,
@@ -223,8 +224,8 @@ mod tests {
 
     #[test]
     fn the_largest_that_is_sure_enough() {
-        // The bytes held back count in the margin: of the 1024 MiB available, 896 are held back, so that up
-        // to 34 MiB (930.9 MiB in all) have a margin of 1.1.
+        // The bytes held back count in the margin. Of 1024 MiB available, 896 are held back: parts of up to
+        // 34 MiB (930.9 MiB in all) have a margin of 1.1.
         let cells = [
             cell(Scope::Idle, Some(0), 600, 0.9),
             cell(Scope::Idle, Some(1), 600, 0.995),
@@ -285,7 +286,7 @@ mod tests {
 
     proptest! {
         /// For any table, even an empty one, the result never grows with horizon or confidence, never exceeds
-        /// the quota, and is confirmed by `stays`.
+        /// the quota, and has the requested probability by `stay_probability`.
         #[test]
         fn expectations_fall(
             odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..60),

@@ -47,7 +47,7 @@ impl Limits {
 /// Reason of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Idle: the quota is what the accounting gives.
+    /// The host is idle: the quota follows from the division of memory.
     Idle,
     /// In use, but with spare memory ([`Mode::Spare`]).
     Spare,
@@ -69,7 +69,7 @@ pub enum Reason {
 pub struct Quota {
     /// Quota now, in bytes.
     pub quota_bytes: u64,
-    /// The paper's quota, as if the host were idle: total − in use − lotsfree − headroom.
+    /// The paper's quota, as if the host were idle: physical memory − in use − lotsfree − headroom.
     pub paper_quota_bytes: u64,
     /// Quota once the host is idle, limited by the mode and the cap.
     pub idle_quota_bytes: u64,
@@ -109,7 +109,7 @@ pub fn quota(
     };
     let (reason, quota_bytes) = match verdict {
         _ if bound.is_none() => (Reason::HarvestableUnknown, 0),
-        // An owner whose activity is unknown cannot object.
+        // Without knowledge of the owner's activity, nothing is lent: the owner could not object.
         Verdict::Unknown => (Reason::ActivityUnknown, 0),
         Verdict::Idle { .. } => (Reason::Idle, idle_quota_bytes),
         Verdict::Waiting { .. } | Verdict::Loaded if spare_bytes > 0 => {
@@ -171,13 +171,14 @@ mod tests {
             (600, 0, some(550), Verdict::Unknown, gentle, 0, 400, unseen),
             (600, 0, some(550), WAITING, gentle, 0, 400, soon),
             (100, 0, some(550), IDLE, gentle, 0, 0, Reason::Idle),
-            // 300 lent from the first case's host: the quota stays.
+            // 300 are lent from the first case's host: the quota stays the same.
             (300, 300, some(250), IDLE, gentle, 400, 400, Reason::Idle),
             (300, 300, some(250), IDLE, paper, 450, 450, Reason::Idle),
-            // All is lent, and 50 beyond MemAvailable's headroom: the quota is the lent memory less these 50.
+            // All of the quota is lent, and MemAvailable is 50 below the headroom: the quota is the lent
+            // memory less these 50.
             (200, 400, some(100), IDLE, gentle, 350, 350, Reason::Idle),
             (50, 600, some(0), IDLE, paper, 500, 500, Reason::Idle),
-            // In use, with more than half free: the part above half is lent.
+            // In use, with more than half of memory free: the part above half may be lent.
             (800, 0, some(700), WAITING, spare, 200, 550, Reason::Spare),
             (600, 0, some(700), WAITING, spare, 100, 450, Reason::Spare),
             (800, 0, some(700), Verdict::Loaded, spare, 200, 550, Reason::Spare),

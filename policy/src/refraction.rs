@@ -2,7 +2,8 @@
 //! Setia, section 3.1, Dodo).
 //!
 //! A cluster without free memory will hardly have any a moment later: a client that repeats its request
-//! immediately pays for it and gets nothing. The same holds for a single host that failed.
+//! immediately has the cost of another request and gets nothing. The same holds for a single host that
+//! failed.
 
 /// The refraction period after the last refusal or failure. Times are of any clock that never goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Number of hosts by how often their available memory dips (Acharya & Setia, Table 3), for each notion of
+//! Number of hosts by how often available memory dips on them (Acharya & Setia, Table 3), for each notion of
 //! available.
 
 use super::dips::{Threshold, intervals_below};
@@ -9,14 +9,14 @@ use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{DipHosts, FindingList, Findings, Notion, NotionSizes, Parameters};
 
-/// The paper's columns: minimum number of intervals below the threshold; 0: hosts with none.
+/// The paper's columns: minimum number of intervals below the threshold. 0 stands for hosts without any.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
 
-/// For each threshold: the number of intervals below it on each host that has the notion.
+/// For each threshold: the number of intervals below it, on each host whose sizes by the notion are known.
 type ByThreshold = Vec<Vec<i64>>;
 
-/// Counts by notion, in the order of [`Notion::ALL`]; only the first if the others, which need more tables,
-/// were not requested.
+/// Counts by notion, in the order of [`Notion::ALL`]. The other notions need more tables; if they were not
+/// requested, only the first has counts.
 #[derive(Clone, Debug)]
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 
@@ -65,7 +65,7 @@ impl Measure for DipCounts {
         for (&notion, thresholds) in Notion::ALL.iter().zip(&self.0) {
             for (threshold, hosts) in Threshold::all(parameters).zip(thresholds) {
                 if hosts.is_empty() {
-                    continue; // no host of the class has the notion
+                    continue; // no host of the class has known sizes by the notion
                 }
                 let (threshold_bytes, threshold_share) = threshold.asked();
                 let record = |at_least| DipHosts {

@@ -31,7 +31,7 @@ impl Threshold {
         }
     }
 
-    /// Threshold as in findings: bytes or a share, the other absent.
+    /// Fields of a finding for the threshold: bytes or a share; the other is absent.
     pub(crate) const fn asked(self) -> (Option<i64>, Option<f64>) {
         match self {
             Self::Bytes(bytes) => (Some(bytes), None),
@@ -62,11 +62,11 @@ impl HostMeasure for Dips {
     }
 }
 
-/// A finding per threshold, absolute ones first.
+/// Findings of one host: one per threshold, absolute ones first.
 fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
     let available = || samples.available_bytes.iter();
-    // Of several equally low samples, the first.
+    // Of several equally low samples, the first counts.
     let least = available()
         .zip(&samples.time_ms)
         .min_by_key(|(bytes, _)| **bytes);

@@ -23,7 +23,7 @@ const MEASURED: [&str; 7] = [
     "harvestable",
 ];
 
-/// Hours of one host or one class.
+/// Figures of one host or one class by hour of the week.
 #[derive(Clone, Debug)]
 pub(crate) struct Hours {
     /// For each of [`MEASURED`], the sizes in each hour of the week.
@@ -43,7 +43,7 @@ struct Sizes {
     shares: i128,
 }
 
-/// Number of samples, and of those with a property.
+/// Number of samples, and number of those with a property.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     count: i64,

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Sizes of one notion at each of a host's samples.
 pub(crate) struct Sizes<'a> {
-    /// 0 where unknown.
+    /// Size at each sample; 0 where it is unknown.
     pub(crate) bytes: Cow<'a, [i64]>,
     /// The longest runs of samples at which the size is known, in order.
     pub(crate) known: Vec<Range<usize>>,
@@ -23,7 +23,7 @@ impl<'a> Sizes<'a> {
     pub(crate) fn of(host: &'a HostHistory<'_>, notion: Notion) -> Self {
         let samples = &host.trace.samples;
         match notion {
-            // A list with one range: all samples.
+            // Available memory is known at every sample, so the list has one range.
             Notion::Available if samples.is_empty() => Self::known_in(&[]),
             Notion::Available => Self {
                 bytes: Cow::Borrowed(&samples.available_bytes),
@@ -48,7 +48,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Distribution over the samples whose size is known and for which `counts` is true.
+    /// Distribution over the samples whose size is known and for which `counts` returns true.
     fn distribution(&self, physical_bytes: &[i64], counts: impl Fn(usize) -> bool) -> Distribution {
         let known = self
             .known

@@ -1,6 +1,6 @@
-//! Memory over time as points for a chart: one point per sample of a short trace, one per stretch
-//! of samples of a long one. A stretch keeps its minimum of available memory, so that even a short
-//! dip stays visible.
+//! Memory over time as points for a chart: one point per sample of a short trace, one per stretch of samples
+//! of a long one. The point of a stretch has the minimum of available memory, so that even a short dip stays
+//! visible.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -10,11 +10,11 @@ use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{Category, FindingList, Findings, MemoryPoint};
 use std::ops::Range;
 
-/// Maximum points per host, used with few hosts; and the minimum, used with many.
+/// Maximum number of points per host: `MOST_POINTS` with few hosts, down to `LEAST_POINTS` with many.
 const MOST_POINTS: usize = 2000;
 const LEAST_POINTS: usize = 200;
-/// Points of all hosts together, unless the minimum per host requires more: a document of some 60
-/// MB.
+/// Maximum number of points of all hosts together, unless `LEAST_POINTS` per host are more: a document of
+/// some 60 MB.
 const ALL_POINTS: usize = 200_000;
 
 /// Largest number of points of a host, given the number of hosts.
@@ -39,7 +39,8 @@ impl HostMeasure for MemoryOverTime {
     }
 }
 
-/// Stretches end at gaps, unless the gaps outnumber half the points.
+/// Points of one host, one per stretch. A stretch ends at each gap, unless there are more gaps than half the
+/// points.
 fn points(
     host: &str,
     samples: &Samples,

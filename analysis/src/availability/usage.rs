@@ -11,10 +11,11 @@ use gleaner_schemas::findings::{
     Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
-/// The [`names`] that need recorded files.
+/// Those of [`names`] that need recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
-/// The one of [`names`] given only for single hosts: over several hosts it adds nothing to the categories.
+/// The one of [`names`] that is given only for single hosts: over several hosts it adds nothing to the
+/// categories.
 const OF_HOST: &str = "used";
 
 /// Names of the figures, in the order of the findings: first the categories, then the other figures.
@@ -124,15 +125,16 @@ fn kernel(samples: &Samples) -> Vec<Option<i64>> {
     (0..samples.len()).map(of).collect()
 }
 
-/// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to physical memory.
+/// Table 2's kernel column. It includes the reserve, because only then do the table's rows sum to physical
+/// memory.
 fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
     let reserve = |i| samples.category(Category::Reserve, i);
     let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));
     kernel(samples).into_iter().enumerate().map(with).collect()
 }
 
-/// Memory that was not available at each sample. Not derivable from the minimum available: if memory was
-/// added or removed, that minimum may belong to another physical size.
+/// Memory that was not available at each sample. It cannot be derived from the minimum of available memory:
+/// if memory was added or removed, that minimum may belong to another physical size.
 fn used(samples: &Samples) -> Vec<Option<i64>> {
     let of = |(i, physical): (usize, &i64)| {
         let available = samples.category(Category::Available, i)?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// Cells in a block.
+/// Number of cells in a block.
 const BLOCK_CELLS: i64 = 128;
 
 /// A `T` for each cell; untouched cells are `T::default()`.

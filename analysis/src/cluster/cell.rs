@@ -11,14 +11,16 @@ use std::ops::Range;
 /// No machine has more memory; the limit keeps absurd figures from overflowing sums.
 const LARGEST_BYTES: i64 = 1 << 56;
 
-/// A host in a cell that its samples cover wholly. Means are weighted by time. In means of idle time the rest
-/// of the cell counts as 0, so that a sum over hosts is what they have at the same time.
+/// Figures of one host in a cell that its samples cover wholly. Means are weighted by time. In the means of
+/// idle time, time that is not idle counts as 0, so that the sum over hosts is the memory that they have at
+/// the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) physical_bytes: i64,
     pub(crate) available_bytes: i64,
     pub(crate) available_least_bytes: i64,
-    /// Static and dynamic; like the other optional sizes absent if unknown in any part of the cell.
+    /// Static and dynamic kernel memory. Like the other optional sizes, it is absent if it is unknown in any
+    /// part of the cell.
     pub(crate) kernel_bytes: Option<i64>,
     pub(crate) process_bytes: Option<i64>,
     pub(crate) file_cache_bytes: Option<i64>,
@@ -108,7 +110,8 @@ impl Figures {
     }
 }
 
-/// A cell, possibly seen in part: sums in byte-milliseconds, and figures that are not means.
+/// A cell of which a part may have been added so far: sums in byte-milliseconds, and figures that are not
+/// means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartialCell {
     first: Option<Figures>,
@@ -151,7 +154,7 @@ impl Default for PartialCell {
 }
 
 impl PartialCell {
-    /// Adds the time `during`, for which the sample's figures stand.
+    /// Adds the time `during`, for which one sample's figures hold.
     pub(crate) fn add(&mut self, figures: &Figures, during: Range<i64>, periods: &[IdlePeriod]) {
         let ms = during.end - during.start;
         let idle_ms = if figures.idle_is_known {

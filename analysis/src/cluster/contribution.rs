@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Number of ranks into which the hosts are divided.
 const RANKS: usize = 10;
 
-/// A host, over its cells.
+/// Sums over the cells of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     size_class: SizeClass,
@@ -28,7 +28,7 @@ struct Idle {
     available: i128,
 }
 
-/// All hosts that were seen.
+/// Contributions of all hosts that were seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contributions {
     parts: Vec<Part>,

@@ -1,10 +1,10 @@
 //! A grid of time that all hosts share: cells of equal length, aligned to 1970-01-01 UTC.
 //!
 //! A sample stands for the interval that follows it, so that a run of samples covers the time from its first
-//! to its last sample. A host is *seen* in a cell if one run covers the whole cell, hence not in a cell in
-//! which a gap begins or ends, or the trace does. The findings use the time-weighted mean or the minimum of a
-//! cell's samples. Cells are ten minutes long, and longer if the dataset's days would have more than
-//! [`MOST_CELLS`] cells. Samples further apart than a cell fill the cells between them.
+//! to its last sample. A host is *seen* in a cell if one run covers the whole cell. It is therefore not seen
+//! in a cell in which a gap or the trace begins or ends. The findings use the time-weighted mean or the
+//! minimum of a cell's samples. Cells are ten minutes long, and longer if the dataset's days would have more
+//! than [`MOST_CELLS`] cells. Samples further apart than a cell fill the cells between them.
 
 use crate::availability::periods::lease_windows::{Break, breaks};
 use crate::cluster::cell::{Cell, Figures, PartialCell};
@@ -23,7 +23,8 @@ const LENGTHS_S: [f64; 11] = [
 /// Maximum time for which a sample's figures hold.
 const MOST_HELD_MS: i64 = 86_400_000;
 
-/// Length of a cell in a dataset with samples on `days_count` UTC days; `asked_s` of 0 chooses the length.
+/// Length of a cell in a dataset with samples on `days_count` UTC days. If `asked_s` is 0, the length is
+/// chosen.
 pub(crate) fn cell_s(asked_s: f64, days_count: usize) -> f64 {
     let longer = LENGTHS_S.into_iter().filter(|length| *length > asked_s);
     let asked = (asked_s > 0.0).then_some(asked_s);
@@ -31,7 +32,7 @@ pub(crate) fn cell_s(asked_s: f64, days_count: usize) -> f64 {
     asked.into_iter().chain(longer).find(fits).unwrap_or(DAY_S)
 }
 
-/// Length of a cell in milliseconds, of checked parameters.
+/// Length of a cell in milliseconds; the parameters must have been checked.
 pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
     ((parameters.cluster_cell_s * 1000.0) as i64).max(1)
 }
@@ -61,7 +62,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The cell after the run's last.
+    /// Number of the cell that follows the run's last cell.
     pub(crate) fn end(&self) -> i64 {
         self.first.saturating_add(self.cells.len() as i64)
     }
@@ -185,7 +186,7 @@ fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
     free
 }
 
-/// State after a break; `is_new_boot`: the host was booted in it.
+/// State of a host after a break; `is_new_boot` is true if the host was booted in it.
 fn after(found: Break, is_new_boot: bool) -> RunEnd {
     match found.end {
         Some(_) if found.is_blind => RunEnd::Unknown,

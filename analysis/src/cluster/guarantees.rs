@@ -1,10 +1,11 @@
 //! Bytes that the hosts together have for a given time, with a given probability.
 //!
-//! For each cell as a start: the sum over hosts of the minimum that each can lend up to a horizon, for memory
-//! that stays on its host; and the minimum over the same cells of the sum, for memory that may move between
-//! hosts. The probability is the share of starts. A cell counts as a start if the outcome of at least nine of
-//! ten hosts seen in it is known; hosts with unknown outcomes are left out of the start's sum, too. A host
-//! that is missing ([`HostCells::missing`]) has an unknown outcome meanwhile: its memory is not gone.
+//! Each cell is a start for each horizon. For memory that stays on its host, the figure is the sum, over
+//! hosts, of the minimum that each host can lend up to the horizon. For memory that may move between hosts,
+//! it is the minimum, over the same cells, of the sum. The probability is the share of starts. A cell counts
+//! as a start if the outcome of at least nine of ten hosts seen in it is known; hosts with unknown outcomes
+//! are left out of the start's sum, too. A host that is missing ([`HostCells::missing`]) has an unknown
+//! outcome meanwhile: its memory is not gone.
 
 use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
@@ -12,10 +13,10 @@ use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
 use gleaner_schemas::findings::{Findings, Guarantee, Residence};
 
-/// Cells of 1000 that have at least the given bytes.
+/// Probabilities of the guarantees: number of starts, of 1000, that have at least the given bytes.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
 
-/// Sums over hosts from one cell on.
+/// Sums over the hosts whose outcome at one horizon is known, with one cell as the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KnownSums {
     hosts: i64,
@@ -95,7 +96,8 @@ impl Guarantees {
                 for (residence, mut bytes) in forms {
                     let bytes: &mut Vec<i64> = &mut bytes;
                     bytes.sort_unstable();
-                    // Fewer than 1000 / (1000 − p) starts would give only the worst cell.
+                    // With fewer than 1000 / (1000 − p) starts, the figure would only be that of the worst
+                    // cell: it is left out.
                     let told = |p: &usize| bytes.len() * (1000 - p) >= 1000;
                     let records = PER_MILLE.into_iter().filter(told).filter_map(|per_mille| {
                         let bytes = reached_by(bytes, per_mille)?;
@@ -118,13 +120,13 @@ impl Guarantees {
     }
 }
 
-/// Bytes in each cell that counts as a start; and the bytes that stay for `ahead` cells on their hosts, and
-/// on any hosts. `at` is the index of `ahead` among the horizons.
+/// Bytes in each cell that counts as a start; and, for each start, the bytes that stay for `ahead` cells on
+/// their hosts, and on any hosts. `at` is the index of `ahead` among the horizons.
 fn starts(cells: &ByCell<QuotaSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
     let counts = |sums: &QuotaSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
     let starts = cells.iter().filter(|(_, sums)| counts(sums));
     let found = starts.map(|(cell, sums)| {
-        // Cells without hosts have no memory: at a start, the hosts' outcomes are known.
+        // A cell without hosts has no memory: the outcomes of the hosts at a start are known.
         let window = (cell..=cell + ahead).map(|c| cells.get(c).map_or(0, |sums| sums.bytes));
         let known = sums.ahead[at];
         let kept = (known.kept_bytes, window.min().unwrap_or(0));
@@ -157,7 +159,8 @@ mod tests {
 
     #[test]
     fn two_hosts_that_take_turns() {
-        // Each host has 5 in one cell and 1 in the next: together always 6, of which 2 stay on their hosts.
+        // Each host has 5 in one cell and 1 in the next. Together they always have 6, of which 2 stay on
+        // their hosts.
         let turns: Vec<i64> = (0..40).map(|i| 1 + 4 * (i % 2)).collect();
         let others: Vec<i64> = turns.iter().map(|b| 6 - b).collect();
         let all = of(&[
@@ -188,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_start_at_which_fates_are_unknown_does_not_count() {
-        // b's trace ends before a's: from cell 3 on only a is left, and in cell 2 only one of two outcomes is
-        // known.
+        // The trace of b ends before that of a: from cell 3 on only a is left, and in cell 2 only one of two
+        // outcomes is known.
         let all = of(&[
             host("a", vec![run(0, &[4, 4, 4, 4, 4], RunEnd::Unknown)]),
             host("b", vec![run(0, &[3, 3, 3], RunEnd::Unknown)]),

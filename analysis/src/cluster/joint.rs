@@ -115,7 +115,7 @@ struct Odds {
 
 /// Odds over all cells; `None` if no cell has as many hosts as `copies`.
 fn odds(fates: impl Iterator<Item = Fates>, copies: u32) -> Option<Odds> {
-    // n(n−1)…: ordered choices.
+    // The product n(n−1)… counts ordered choices.
     let ordered =
         |n: u32, of: u32| -> u128 { (0..of).map(|i| u128::from(n.saturating_sub(i))).product() };
     let (mut all, mut one_lost, mut all_lost, mut none_lost) = (0, 0, 0, 0);
@@ -130,7 +130,7 @@ fn odds(fates: impl Iterator<Item = Fates>, copies: u32) -> Option<Odds> {
         one_lost: share(one_lost),
         all_lost: share(all_lost),
         none_lost: share(none_lost),
-        // Unordered choices.
+        // Divided by the orders of the copies, this counts unordered choices.
         choices: all as f64 / ordered(copies, copies) as f64,
     })
 }
@@ -144,12 +144,12 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let fates = |have, lose| Fates { have, lose };
-        // 4 hosts of which 2 lose the region, and 2 hosts of which none does: 6 + 1 pairs.
+        // 4 hosts of which 2 lose the region, and 2 hosts of which none does, make 6 + 1 pairs.
         let found = odds([fates(4, 2), fates(2, 0)].into_iter(), 2).unwrap();
         assert_eq!(
             found,
             Odds {
-                // A given copy: 2 × 3 of the 4 × 3 ordered pairs, and none of the 2.
+                // A given copy is lost in 2 × 3 of the 4 × 3 ordered pairs, and in none of the other 2.
                 one_lost: 6.0 / 14.0,
                 all_lost: 1.0 / 7.0,
                 none_lost: 2.0 / 7.0,
@@ -162,14 +162,14 @@ mod tests {
             (4.0, 0.25, 0.0)
         );
         assert_eq!(odds([fates(1, 1)].into_iter(), 2), None);
-        // All hosts lose the region or none: two copies are no better than one.
+        // If all hosts lose the region or none does, two copies are no better than one.
         let together = odds([fates(5, 5), fates(5, 0)].into_iter(), 2).unwrap();
         assert_eq!((together.one_lost, together.all_lost), (0.5, 0.5));
     }
 
     proptest! {
-        /// Compares with every choice of two and three hosts in every cell, and the merge of two halves with
-        /// the whole.
+        /// Compares with every choice of two and of three hosts in every cell. Compares the merge of two
+        /// halves with the whole.
         #[test]
         fn equals_every_choice(
             hosts in prop::collection::vec(any_host(), 1..6), half in 0..6usize, region in 1..10i64,

@@ -5,7 +5,7 @@ use crate::cluster::pooling::Pools;
 use gleaner_schemas::findings::{Findings, MissingMeasure, Parameters, Scope};
 use gleaner_schemas::units::Seconds;
 
-/// Records what is missing; called after all other findings were written.
+/// Records the cluster findings that are missing; called after all other findings were written.
 pub(crate) fn of_cluster(
     cell_ms: i64,
     pools: &Pools,

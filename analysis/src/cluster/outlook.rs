@@ -1,15 +1,15 @@
 //! Outlook of memory that is lent in one cell: the part that stays within the quota, by horizon.
 //!
 //! Bytes lent in a cell for h cells must be there in that cell and the h after it: a lease that begins at any
-//! time in the cell then has them for h cells. A host that sleeps, is shut down, is unreachable or whose
-//! agent falls silent in that time has lost all. Its outcome is unknown if the window reaches into an unknown
-//! time (after the trace's end, missing samples, unknown idleness), even if it lost its memory before:
-//! otherwise losses would be known more often than survivals.
+//! time in the cell then has them for h cells. A host has lost all lent memory if it sleeps, is shut down or
+//! is unreachable in that time, or if its agent falls silent. The outcome is unknown if the window reaches
+//! into an unknown time (after the trace's end, missing samples, unknown idleness), even if the host lost its
+//! memory before: otherwise losses would be known more often than survivals.
 
 use crate::cluster::grid::{HostCells, Run, RunEnd};
 use gleaner_schemas::findings::Scope;
 
-/// Horizons if cells are no longer than these: ten minutes, and 1, 4, 12 and 24 hours.
+/// Horizons, each rounded up to whole cells: ten minutes, and 1, 4, 12 and 24 hours.
 const AHEAD_S: [i64; AHEAD_COUNT] = [600, 3600, 14_400, 43_200, 86_400];
 /// Maximum number of horizons.
 pub(crate) const AHEAD_COUNT: usize = 5;
@@ -24,7 +24,7 @@ pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
     cells
 }
 
-/// A host in one cell from which memory could be lent.
+/// One host in one cell in which its memory could be lent.
 pub(crate) struct Start<'a> {
     pub(crate) cell: i64,
     /// Quota in the cell.
@@ -33,7 +33,7 @@ pub(crate) struct Start<'a> {
     pub(crate) kept_bytes: &'a [Option<i64>],
 }
 
-/// Calls `visit` with every cell of the host in which its quota is known.
+/// Calls `visit` with every cell of the host in which the quota is known.
 pub(crate) fn each_start(
     host: &HostCells,
     scope: Scope,
@@ -55,7 +55,7 @@ pub(crate) fn each_start(
                 }
                 while seen < at + ahead as usize && least > 0 {
                     seen += 1;
-                    // After the run's end the host slept or was off.
+                    // In a cell after the run's end the host slept or was off.
                     least = least.min(values.get(seen).copied().flatten().unwrap_or(0));
                 }
                 *kept = Some(least);
@@ -162,7 +162,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// All starts, as cell, memory now and memory kept.
+    /// Returns all starts as tuples: cell, memory now, and memory kept by horizon.
     pub(crate) fn starts(
         host: &HostCells,
         scope: Scope,
@@ -185,7 +185,7 @@ pub(crate) mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Seen in cells 0-3, asleep in 4 and 5, seen in 6 and 7, then the trace ends.
+        // The host is seen in cells 0-3, asleep in 4 and 5, and seen in 6 and 7, where the trace ends.
         let h = host(
             "h",
             vec![
@@ -239,7 +239,8 @@ pub(crate) mod tests {
             starts(&h, Scope::Idle, &[1, 2]),
             [
                 (0, 5, vec![Some(5), Some(0)]),
-                // The owner returned in cell 2; a host without that return would be unknown from cell 3 on.
+                // The owner returned in cell 2: memory lent in cell 1 is lost. From cell 3 on, idleness is
+                // unknown.
                 (1, 5, vec![Some(0), None]),
                 (2, 0, vec![None, None]),
                 (4, 5, vec![None, None]),
@@ -272,7 +273,7 @@ pub(crate) mod tests {
                     let window = cell..=cell + ahead;
                     let values: Option<Vec<i64>> =
                         window.clone().map(|c| slowly(&host, scope, c)).collect();
-                    // Ends of runs inside the window, the last run's included.
+                    // Ends of runs inside the window, also that of the last run.
                     let ends = || host.runs.iter().filter(|r| {
                         r.end() > cell && r.end() <= cell + ahead
                     });

@@ -22,7 +22,8 @@ fn stretches_of(cells: &[i64], most: usize) -> Vec<Range<usize>> {
             range
         });
         let parts: Vec<_> = parts.collect();
-        // Cells far apart share no stretch until it is as long as the distance between them.
+        // Two cells far apart share a stretch only when it is about as long as their distance, so the length
+        // may grow up to the limit.
         if parts.len() <= most || length > i64::MAX / 2 {
             return parts;
         }

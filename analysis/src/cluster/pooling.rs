@@ -1,5 +1,5 @@
-//! Savings of pooling: single hosts each need their own peak of demand, a pool only the peak of its hosts'
-//! sum.
+//! Savings of pooling: single hosts each need their own peak of demand; a pool only needs the peak of its
+//! hosts' sum.
 //!
 //! Demand is physical less available memory, the maximum in a cell. Where a host was not seen, its demand is
 //! 0 between a shutdown and the next boot, and otherwise its 99th percentile: a sleeping host holds its
@@ -62,7 +62,7 @@ impl Demand {
         for off in self.off.iter().filter(|off| off.start < off.end) {
             found[place(off.start)..place(off.end)].fill(0);
         }
-        // Written after the times off: where clocks were set back, seen values win.
+        // Runs are written after the times off: where clocks were set back, seen values win.
         for (first, values) in &self.seen {
             let from = place(*first);
             for (found, value) in found[from..].iter_mut().zip(values) {
@@ -95,7 +95,7 @@ impl Pools {
         }
     }
 
-    /// Keeps the hosts with the lowest hashes that fit, in whatever order the hosts come.
+    /// Adds a host, and keeps the hosts with the lowest hashes that fit, in whatever order the hosts come.
     fn insert(&mut self, key: &(u64, String), demand: &Demand, most_values: usize) {
         self.values_count += demand.values_count();
         self.hosts.insert(key.clone(), demand.clone());
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Each host has 10 bytes. With demands 1, 9 and 9, 1 a pool needs 10, and single hosts 18.
+        // Each host has 10 bytes. The demands are 1, 9 and 9, 1: a pool needs 10, single hosts 18.
         let all = of(&[
             host("a", vec![run(0, &[9, 1], RunEnd::Unknown)]),
             host("b", vec![run(0, &[1, 9], RunEnd::Unknown)]),

@@ -76,7 +76,7 @@ impl Returns {
 
     pub(crate) fn write(&self, cell_ms: i64, findings: &mut Findings) {
         let seen = || self.cells.iter().filter(|(_, back)| back.hosts > 0);
-        // A cell longer than an hour lies in several hours.
+        // A cell longer than an hour lies in several hours, so there are no figures by hour.
         if cell_ms <= HOUR_MS {
             let mut hours = vec![Vec::new(); HOURS_OF_WEEK];
             for (_, back) in seen() {

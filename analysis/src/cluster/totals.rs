@@ -16,16 +16,16 @@ struct Total {
     physical_bytes: i64,
     available_bytes: i64,
     available_least_bytes: i64,
-    /// Hosts whose idleness is known.
+    /// Number of hosts whose idleness is known.
     hosts_told: i64,
     idle_ms: i64,
     idle_available_bytes: i64,
     idle_available_least_bytes: i64,
     idle_paper_quota_bytes: i64,
-    /// Hosts with known harvestable memory.
+    /// Number of hosts whose harvestable memory is known.
     hosts_harvestable: i64,
     harvestable_bytes: i64,
-    /// Hosts with known harvestable memory and known idleness.
+    /// Number of hosts whose harvestable memory and idleness are known.
     hosts_idle_harvestable: i64,
     idle_harvestable_bytes: i64,
 }
@@ -162,7 +162,7 @@ fn point(time_ms: i64, is_after_gap: bool, totals: &[Total], cell_ms: i64) -> Cl
     }
 }
 
-/// Summary of totals, each a pair with the physical memory; `None` without any.
+/// Summary of totals. Each total is a pair with the physical memory. `None` without totals.
 fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
     let distribution = Distribution::of(totals.iter().copied());
     let physical = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;

@@ -27,7 +27,7 @@ impl HostMeasure for ProgramUse {
     ];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
-        // Joined by name once, for both findings.
+        // The processes are grouped by name once, for both findings.
         let processes = Processes::of_host(&host.trace)?;
         findings.top_processes.extend(processes.top(MOST_LISTED));
         if pass.parameters.wants(&[WorstDip::KEY, DipProcess::KEY]) {
@@ -45,7 +45,7 @@ impl HostMeasure for ProgramUse {
 /// Sums over one name's samples.
 #[derive(Default)]
 struct Use {
-    /// Sample being summed, and the memory of its processes.
+    /// Sample that is being summed; `bytes` is the memory of its processes so far.
     sample: Option<usize>,
     bytes: Option<i64>,
     samples_count: i64,
@@ -127,7 +127,7 @@ impl<'a> Processes<'a> {
         found
     }
 
-    /// The `most` largest names at each of the samples `moments`, in their order.
+    /// The `most` names with the most memory at each of the samples `moments`, in the order of the samples.
     fn at(&self, moments: &BTreeSet<usize>, most: usize) -> Result<Vec<DipProcess>> {
         let rows = &self.trace.processes.rows;
         let (names, sizes) = (rows.texts("name")?, Sizes::of(rows)?);

@@ -22,7 +22,8 @@ pub(super) struct FileMemory {
 }
 
 /// Categories of an imported host, each with the source trace's figures that it is made of. If the trace
-/// lacks a term, no sum is given; nor is a second way to count, which needs records that only an agent makes.
+/// lacks a term, no sum is given. The second way to count is not given either: it needs records that only an
+/// agent makes.
 pub(super) fn as_imported(
     categories: Vec<ExplainedCategory>,
     source: &TraceSource,

@@ -1,5 +1,5 @@
 //! Origin of one host's figures at one instant: every category as the sum of the read values, the idle rule's
-//! verdict, the quota. For people who check the figures, and for owners who ask for the reason.
+//! verdict, and the quota. It serves people who check the figures, and owners who ask for the reason.
 
 mod categories;
 mod consumers;
@@ -110,7 +110,7 @@ fn sample_at(trace: &HostTrace<'_>, at_ms: i64) -> Result<usize> {
         from_ms: time.iter().copied().min().unwrap_or(0),
         to_ms: time.iter().copied().max().unwrap_or(0),
     };
-    // After a clock was set back, some times occur twice: the later recording counts.
+    // After a clock was set back, some times occur twice: the run recorded later counts.
     let runs = trace.segments.iter().rev();
     for run in runs {
         let Some(&[first, .., last] | &[first @ last]) = time.get(run.clone()) else {

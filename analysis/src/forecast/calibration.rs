@@ -1,8 +1,8 @@
 //! Calibration: observed frequencies compared with forecast probabilities, as Murphy's parts of the Brier
 //! score and as the calibration slope.
 //!
-//! Over the bins of probability: `n` of `N` instants per bin, mean forecast `f`, observed share `o`, overall
-//! observed share `b`:
+//! The sums are over bins of probability. A bin has `n` of all `N` instants, the mean forecast `f` and the
+//! observed share `o`; `b` is the observed share over all bins:
 //!
 //! ```text
 //! reliability = Σ n (f − o)² / N     resolution = Σ n (o − b)² / N     uncertainty = b (1 − b)
@@ -23,7 +23,7 @@ pub(super) const BOUNDS: [f64; 13] = [
 ];
 const BINS_COUNT: usize = BOUNDS.len() - 1;
 
-/// Width of the bins of log-odds: the regression takes each bin's mean.
+/// Width of the bins of log-odds; the regression uses the mean log-odds of each bin.
 const LOG_ODDS_WIDTH: f64 = 0.1;
 /// Maximum steps of Newton's method; after these it counts as not converging.
 const MOST_STEPS: usize = 100;
@@ -46,7 +46,7 @@ pub(super) struct Bin {
     pub(super) instants: u64,
     /// Sum of the forecasts.
     pub(super) forecast: f64,
-    /// Regions that stayed available.
+    /// Number of instants whose region stayed available.
     pub(super) stayed: u64,
 }
 
@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn parts_worked_by_hand() {
-        // Of 100 instants forecast with 0.25, 50 stay; of 100 with 0.75, 70 stay; of all, 60 %.
+        // Of 100 instants forecast with 0.25, 50 stay; of 100 forecast with 0.75, 70 stay; together 60 %
+        // stay.
         let parts = of(&[(0.25, 100, 50), (0.75, 100, 70)]).parts().unwrap();
         close(
             parts.reliability,
@@ -209,7 +210,7 @@ mod tests {
         close(close_together.slope().unwrap(), expected);
         close(of(&[(0.2, 100, 20), (0.8, 100, 80)]).slope().unwrap(), 1.0);
         assert!(of(&[(0.1, 100, 20), (0.9, 100, 80)]).slope().unwrap() < 1.0);
-        // Forecasts opposite to the outcomes.
+        // Forecasts that are opposite to the outcomes have a negative slope.
         assert!(of(&[(0.2, 100, 80), (0.8, 100, 20)]).slope().unwrap() < 0.0);
     }
 
@@ -227,7 +228,8 @@ mod tests {
     }
 
     proptest! {
-        /// If forecasts do not vary within a bin, the parts add up to the score; their order does not matter.
+        /// If forecasts do not vary within a bin, the three parts add up to the Brier score. The order of
+        /// forecasts does not matter.
         #[test]
         fn parts_make_up_the_score(counts in prop::array::uniform12((0..50u8, 0..50u8))) {
             let forecasts: Vec<(f64, u8, u8)> = counts.iter().enumerate()

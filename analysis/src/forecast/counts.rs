@@ -101,7 +101,7 @@ impl ForecastHost<'_> {
             let is_it = |c: &Count| {
                 c.bins == bins && c.slot == slot && c.days_until_known == days_until_known
             };
-            // A day has few counts, and the last one is the likeliest.
+            // A day has few counts; the last one is most likely the one to add to.
             let of_today = counts.get(*today..).unwrap_or_default();
             let place = match of_today.iter().rposition(is_it) {
                 Some(place) => *today + place,
@@ -174,17 +174,17 @@ mod tests {
             })
         };
         let idle = count(Some(&is_open));
-        // Instants 20, 30, 40, 50 (lost at 60), 70, 80 and 90 (lost at 95).
+        // Ten minutes ahead, the instants 20, 30, 40, 50 (lost at 60), 70, 80 and 90 (lost at 95) count.
         assert_eq!(sums(&idle, 0), (7, 2));
-        // Horizon of half an hour: 20 (to 50), 30, 40, 50; 70 and 80 end at 95; the outcome of 90 at 120 is
-        // unknown.
+        // Half an hour ahead, 20 (until 50), 30, 40, 50, 70 and 80 count. All but 20 are lost (at 60, or at
+        // 95). The outcome of 90 at 120 is unknown.
         assert_eq!(sums(&idle, 1), (6, 5));
         assert_eq!(sums(&idle, 3), (0, 0));
         assert_eq!(idle.last, None);
-        // If every sample is open, the one at 10 counts, too.
+        // If a forecast could be requested at every sample, the instant at 10 counts, too.
         assert_eq!(sums(&count(None), 0), (8, 2));
-        // After 60, the day's lowest is below the region's size; before 60, it is twice the size. Ages
-        // restart at 60.
+        // From 60 on, the lowest memory of the day is below the region's size; before, it is twice the size.
+        // Ages begin again after 60.
         let bins: Vec<Bins> = idle.counts.iter().map(|c| c.bins).collect();
         let bin = |age, low| Bins {
             age,

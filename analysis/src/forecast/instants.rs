@@ -11,10 +11,10 @@ use std::ops::Range;
 
 const GRID_MS: i64 = 600_000;
 pub(super) const DAY_MS: i64 = 86_400_000;
-/// Number of days that stands for an outcome never known.
+/// Number of days for an outcome that never becomes known.
 pub(super) const NEVER: u8 = u8::MAX;
 
-/// The horizons of the forecasts.
+/// The horizons of the forecasts, in milliseconds.
 pub(super) fn ahead_ms() -> [i64; AHEAD] {
     AHEAD_S.map(|s| s * 1000)
 }
@@ -24,14 +24,14 @@ pub(super) fn day(time_ms: i64) -> i64 {
     time_ms.div_euclid(DAY_MS)
 }
 
-/// Samples that are instants, in order.
+/// Indices of the samples that are instants, in order.
 pub(super) fn of(time_ms: &[i64]) -> Vec<usize> {
     let cell = |i: usize| time_ms[i].div_euclid(GRID_MS);
     let is_first = |i: &usize| *i == 0 || cell(*i) != cell(*i - 1);
     (0..time_ms.len()).filter(is_first).collect()
 }
 
-/// Instants within a range of samples.
+/// Range of the list `instants` whose samples lie within a range of samples.
 pub(super) fn within(instants: &[usize], samples: &Range<usize>) -> Range<usize> {
     let to = |sample: usize| instants.partition_point(|&i| i < sample);
     to(samples.start)..to(samples.end)
@@ -79,7 +79,7 @@ pub(super) fn days_until_known(
                 if then >= window.observed_to_ms {
                     continue;
                 }
-                // A sample lies beyond the horizon, and up to it times only increase.
+                // A sample lies beyond the horizon, and times only increase up to that sample.
                 *beyond = instants[at].max(*beyond);
                 while time_ms[*beyond] <= then {
                     *beyond += 1;
@@ -121,7 +121,7 @@ mod tests {
             observed_to_ms: time[31],
         };
         let known = days_until_known(&time, &of(&time), &[window]);
-        // The outcome ten minutes after 23:00 is known at 23:30, half an hour after at 0:30, a day after at
+        // The outcome ten minutes after 23:00 is known at 23:30; half an hour after, at 0:30; a day after, at
         // 23:30 of the next day.
         assert_eq!(known[0], [0, 1, 1, 1, 1, 1, 1, 1, 1]);
         // A day after 23:30 of the second day is later than the last sample, at 5:30 of the third.

@@ -9,17 +9,18 @@ use std::collections::BTreeMap;
 
 /// Weight of habits before past forecasts determine it.
 const FIRST_HABIT_WEIGHT: f64 = 0.1;
-/// Weight of that first value in the fit: squared difference of habit and state, summed over instants.
+/// Weight of [`FIRST_HABIT_WEIGHT`] in the fit, as a sum over instants of the squared difference of habit and
+/// state.
 const FIRST_WEIGHT_COUNTS: f64 = 50.0;
 /// Spread of forecasts before past forecasts determine it.
 const FIRST_SPREAD: f64 = 1.0;
-/// Weight of that first spread in the fit, as information per instant within the horizon: such instants share
+/// Weight of [`FIRST_SPREAD`] in the fit, as information per instant within the horizon: such instants share
 /// their outcomes.
 const FIRST_SPREAD_COUNTS: f64 = 100.0;
 /// Minimum and maximum of the spread.
 const SPREADS: (f64, f64) = (0.5, 2.0);
-/// Weight of climatology, in instants, in the shares of the models to beat: they need a figure where there
-/// are no instants.
+/// Weight of climatology, in instants, in the shares of the models to beat. These models need a figure even
+/// in a state without instants.
 const PLAIN_WEIGHT: f64 = 1.0;
 
 /// Models, in the order of [`Probabilities`].
@@ -47,7 +48,7 @@ pub(super) struct LearntRegion {
     pub(super) hosts: Vec<Shares>,
     /// Shares of each host, by time of the week.
     pub(super) slots: Vec<[Shares; SLOTS]>,
-    /// Shares of each host by its states, as the index over all bins ([`places`]).
+    /// Shares of each host by state; the key is the state's index over all bins ([`places`]).
     pub(super) host_cells: Vec<BTreeMap<usize, Shares>>,
     fits: [Fit; AHEAD],
 }
@@ -59,7 +60,7 @@ pub(super) struct Fit {
     spread: Regression,
 }
 
-/// Sums of a regression through the origin, of `y − first guess` on `x`.
+/// Sums of a regression through the origin, of `y − first guess` on `x` (`y` is the outcome).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Regression {
     /// Sum of x · (outcome − first guess).
@@ -105,7 +106,8 @@ impl Regression {
         self.squares += other.squares;
     }
 
-    /// The coefficient, drawn to `first` as if `first` had been observed with `counts` as its sum of squares.
+    /// The regression's coefficient, drawn towards `first` as if `first` had been observed with `counts` as
+    /// its sum of squares.
     fn towards(self, first: f64, counts: f64) -> f64 {
         (self.towards + counts * first) / (self.squares + counts)
     }
@@ -210,7 +212,7 @@ impl LearntRegion {
         }
     }
 
-    /// Weight of habits.
+    /// Weight of habits in the forecasts at a horizon.
     pub(super) fn habit_weight(&self, ahead: usize) -> f64 {
         self.fits[ahead].habit_weight()
     }
@@ -337,25 +339,27 @@ mod tests {
             low: 3,
         };
         assert_eq!(learnt.probabilities(0, 0, bins, 0), None);
-        // Host 0 loses 30 of 40 in one state at one time, host 1 none of 60 in another state.
+        // Host 0 loses 30 of 40 in one state at one time of the week; host 1 loses none of 60 in another
+        // state.
         learnt.add(0, &count(5, (1, 2, 3), 40, 30));
         learnt.add(1, &count(5, (1, 0, 3), 60, 0));
         let climatology = 0.3;
         let age = (30.0 + 10.0 * climatology) / 110.0;
         let margin = (30.0 + 10.0 * age) / 50.0;
         let of_all = (30.0 + 10.0 * margin) / 50.0;
-        // At a horizon of ten minutes, all hosts count as twelve instants in one host's share.
+        // At a horizon of ten minutes, the share of all hosts weighs twelve instants in one host's share.
         let state = (30.0 + 12.0 * of_all) / 52.0;
         let any_time = (30.0 + 144.0 * climatology) / 184.0;
         let habit = (30.0 + 24.0 * any_time) / 64.0;
         let given = learnt.probabilities(0, 5, bins, 0).unwrap();
         close(given.state, state);
         close(given.habit, habit);
-        // No past forecasts: not spread.
+        // Without past forecasts, the result is not spread.
         close(given.models[0], 0.1 * habit + 0.9 * state);
         close(given.mixed, given.models[0]);
         close(learnt.state(bins, 0).unwrap(), of_all);
-        // A day ahead, all hosts count as 1,728; a host never seen in the state gets their share.
+        // A day ahead, the share of all hosts weighs 1,728 instants. A host that was never in the state gets
+        // that share.
         let state = learnt.state_on(0, bins, AHEAD - 1).unwrap();
         close(state, (30.0 + 1728.0 * of_all) / 1768.0);
         close(learnt.state_on(1, bins, 0).unwrap(), of_all);
@@ -363,8 +367,8 @@ mod tests {
         close(given.models[2], 30.3 / 101.0);
         close(given.models[3], 30.3 / 41.0);
         close(given.models[4], 30.3 / 41.0);
-        // At another time of the week: the host's share at any time. Host 1, which never lost a region: the
-        // same at all times.
+        // At another time of the week, host 0 has its share at any time. Host 1, which never lost a region,
+        // has the same share at all times.
         close(learnt.habit(0, Some(4), 0).unwrap(), any_time);
         let never = 144.0 * climatology / 204.0;
         for slot in 0..SLOTS as u8 {
@@ -398,7 +402,7 @@ mod tests {
         assert!(weight(90) > 0.99);
         assert!(weight(10) < 0.01);
         assert!((weight(50) - 0.5).abs() < 0.01);
-        // Limited to 0 and 1.
+        // The weight is limited to 0 and 1.
         close(weight(100), 1.0);
         close(weight(0), 0.0);
         close(LearntRegion::nothing(1).habit_weight(0), FIRST_HABIT_WEIGHT);
@@ -406,8 +410,8 @@ mod tests {
 
     #[test]
     fn forecasts_that_were_too_cautious_are_spread() {
-        // Half of the regions are lost. `lost`: number lost per 100 of those forecast to be lost in 1 of 5
-        // cases; the rest of 100 for 4 of 5 cases.
+        // Half of all regions are lost. Of 100 regions forecast to be lost in 1 of 5 cases, `lost` are lost;
+        // of 100 forecast in 4 of 5 cases, all but `lost`.
         let spread = |lost: u8| {
             let mut learnt = LearntRegion::nothing(1);
             learnt.add(0, &count(0, (0, 0, 0), 100, 50));
@@ -431,10 +435,10 @@ mod tests {
         let step = |off: f64| 200_000.0 * x * off / (200_000.0 * x * x * 0.16 + 100.0);
         close(spread(15), 1.0 + step(0.05));
         close(spread(25), 1.0 - step(0.05));
-        // Limited to the bounds.
+        // The spread is limited to its bounds.
         close(spread(0), 1.0 + step(0.2).min(1.0));
         close(spread(100), 0.5);
-        // None lost, or all: the spread cannot be estimated.
+        // If none or all were lost, the spread cannot be estimated.
         for lost in [0, 100] {
             let mut learnt = LearntRegion::nothing(1);
             learnt.add(0, &count(0, (0, 0, 0), 100, lost));

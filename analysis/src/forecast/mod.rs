@@ -45,13 +45,13 @@ enum Region {
     Share(f64),
 }
 
-/// All hosts' parts.
+/// The counts of all hosts, one part per host.
 #[derive(Clone, Debug)]
 pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
 }
 
-/// A host's part of the measure.
+/// One host's part of the measure.
 #[derive(Debug)]
 struct HostPart {
     host: String,
@@ -60,9 +60,9 @@ struct HostPart {
     hour_of_week: u8,
     /// Time that samples cover.
     covered_ms: i64,
-    /// Counts by region.
+    /// Counts by region, over all time.
     all: Vec<Counts>,
-    /// Counts by region; empty if idleness is unknown.
+    /// Counts by region, over idle time; empty if idleness is unknown.
     idle: Vec<Counts>,
 }
 
@@ -206,7 +206,7 @@ mod tests {
             )
     }
 
-    /// Part of a host whose trace is read up to `until_day`.
+    /// The part of a host whose trace is read up to `until_day`.
     fn part(steps: &[Step], until_day: i64) -> Arc<HostPart> {
         let folder = tempfile::tempdir().unwrap();
         let mut hosts = RowsBuilder::new(&HostRow::TABLE);
@@ -275,7 +275,7 @@ mod tests {
         found.hosts.remove(0)
     }
 
-    /// Shares learnt from the host before a day, by scope and region.
+    /// Shares learnt from the host before the day `origin`, by scope and region.
     fn learnt_before(part: &HostPart, origin: i64) -> Vec<LearntRegion> {
         let of = |scope, region: usize| {
             let counts = part.counts(scope).get(region);
@@ -297,8 +297,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Records from an origin on, including gaps and the owner's return, do not change the forecasts made
-        /// at the origin.
+        /// Records from an origin (a day's begin) on, including gaps and the owner's return, do not change
+        /// the forecasts made at the origin.
         #[test]
         fn nothing_recorded_later_changes_a_forecast(
             steps in prop::collection::vec(step(), 400..700),
@@ -309,7 +309,7 @@ mod tests {
             let before = part(&steps, origin);
             let whole = part(&steps, i64::MAX);
             prop_assert_eq!(learnt_before(&before, origin), learnt_before(&whole, origin));
-            // The same past with another future.
+            // This trace has the same past, but another future.
             let mut now = FIRST_DAY * DAY_MS;
             let past = steps.iter().take_while(|s| {
                 now += s.minutes * MINUTE_MS;

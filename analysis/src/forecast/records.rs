@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 struct Series {
     scope: Scope,
-    /// Index among the regions.
+    /// Index of the region among the requested ones.
     index: usize,
     region_bytes: Option<i64>,
     region_share: Option<f64>,
@@ -369,7 +369,7 @@ impl Series {
     }
 }
 
-/// Rounded to the digits that the numbers of instants justify, which keeps the table small.
+/// Rounds to the digits that the numbers of instants justify, which keeps the table small.
 fn rounded(probability: f64) -> f64 {
     (probability * 1e5).round() / 1e5
 }
@@ -396,7 +396,7 @@ mod tests {
         )
     }
 
-    /// Some state in these bins.
+    /// An example of a state that falls into these bins.
     fn state(bins: Bins) -> State {
         let region_bytes = 1_000_000;
         let of = |parts: [f64; 6], bin: u8| (parts[usize::from(bin)] * 1e6) as i64;
@@ -446,7 +446,8 @@ mod tests {
                             hour_of_week: count.slot / 6 * 120 + count.slot % 6 * 4,
                             ahead_s,
                         });
-                        // Figures are rounded to 10⁻⁵ before the odds are spread, to at most twice as far.
+                        // The table's figures are rounded to 10⁻⁵ before the odds are spread. Spreading at
+                        // most doubles a distance of log-odds.
                         let close = scored.zip(said).map(|(scored, said)| {
                             let of = |p: f64| p * (1.0 - p);
                             let scale = of(scored.models[0]) / of(scored.mixed).max(1e-5);

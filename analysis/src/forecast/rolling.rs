@@ -42,7 +42,7 @@ pub(super) fn roll(
         ahead: Default::default(),
     };
     let known_on = |count: &Count| i64::from(count.day) + i64::from(count.days_until_known);
-    // Only days that occur in the counts: a clock may have been years off.
+    // Only days that occur in the counts are visited: a clock may have been years off.
     let mut begun: BTreeMap<i64, Vec<(usize, &Count)>> = BTreeMap::new();
     let mut known: BTreeMap<i64, KnownFacts<'_>> = BTreeMap::new();
     for (host, counts) in hosts.iter().enumerate() {
@@ -132,8 +132,8 @@ mod tests {
 
     const REGION: i64 = 5;
 
-    /// A host from (minutes since the sample before, available); windows end at pauses of more than half an
-    /// hour.
+    /// Times and available memory of a host. `steps` are pairs: minutes since the sample before, available
+    /// bytes. Windows end at pauses of more than half an hour.
     fn trace(steps: &[(i64, i64)], until_ms: i64) -> (Vec<i64>, Vec<i64>) {
         let mut now = 0;
         let times = steps.iter().map(|(minutes, _)| {
@@ -184,7 +184,7 @@ mod tests {
         seen.count(|_| REGION).counts
     }
 
-    /// A few days of a region that comes and goes.
+    /// Hosts with a few days of a region that comes and goes.
     fn hosts() -> impl Strategy<Value = Vec<Vec<(i64, i64)>>> {
         let minutes = prop_oneof![20 => 1..20i64, 1 => 31..600i64];
         let step = (minutes, prop_oneof![12 => 5..12i64, 1 => 0..5i64]);
@@ -205,7 +205,7 @@ mod tests {
             prop_assert_eq!(slices(&whole), slices(&cut));
         }
 
-        /// Counts instant by instant, from the definition.
+        /// Compares with counts made instant by instant, from the definition.
         #[test]
         fn counts_equal_the_slow_version(hosts in hosts()) {
             let steps = &hosts[0];
@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn scores_worked_by_hand() {
-        // Outcomes are known a day later, so the last of the five days is 4: the first three are only learnt
-        // from.
+        // Outcomes are known a day later, so the last of the five days is day 4. The first three days are
+        // only learnt from, not scored.
         let counts: Vec<Count> = [1, 3, 0, 2]
             .into_iter()
             .zip(0..)
@@ -321,7 +321,8 @@ mod tests {
         counts.extend((20_000..20_008).map(|day| steady(day, 4, 1)));
         counts.push(steady(i32::MAX, 4, 1));
         let (_, scores) = roll(&[&counts], |_, _| {});
-        // Days 0, 1, 20000 to 20008 and the last two: the first seven of thirteen are only learnt from.
+        // The days are 0, 1, 20000 to 20008 and the last two: the first seven of these thirteen are only
+        // learnt from.
         assert_eq!(scores.ahead[0].origins, 4);
     }
 }

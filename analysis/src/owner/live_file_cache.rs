@@ -1,5 +1,5 @@
-//! Live file cache over samples: does it stay within the headroom? [`crate::derived::live_files`] has its
-//! size at each sample.
+//! Size of the live file cache over samples, and the share of samples at which it fits into the headroom.
+//! [`crate::derived::live_files`] computes the size at each sample.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -11,7 +11,7 @@ use gleaner_schemas::findings::{self, Findings, Parameters};
 /// Unit in which shares are counted: one billionth.
 const SHARE_PARTS: i64 = 1_000_000_000;
 
-/// Live file cache over samples: does it stay within the headroom?
+/// Sums over samples of the live file cache, and the number of samples at which it fits into the headroom.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LiveFileCache {
     bytes: Distribution,

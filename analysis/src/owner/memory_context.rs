@@ -1,9 +1,9 @@
-//! Memory context size: what would have to be paged in again at a return, had memory been lent (Acharya &
-//! Setia, section 3.4; [`gleaner_policy::memory_context`] has the rule).
+//! Memory context size: memory that would have to be paged in again at an owner's return if memory had been
+//! lent (Acharya & Setia, section 3.4; [`gleaner_policy::memory_context`] has the rule).
 //!
-//! The trace need not contain any lending: G is what each mode would have lent at the last idle sample, by
-//! [`quota`]'s rule. Each return gives one size per mode. The finding also has what the mode lends while the
-//! host is idle: gain and cost in one record.
+//! The trace need not contain any lending: G is the memory that each mode would have lent at the last idle
+//! sample, by [`quota`]'s rule. Each return gives one size per mode. The finding also has the mode's quota
+//! while the host is idle: gain and cost in one record.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -108,12 +108,12 @@ fn quota_bytes(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryContext([ModeSizes; 2]);
 
-/// Sizes in one mode.
+/// Figures in one lending mode.
 #[derive(Clone, Debug, Default)]
 struct ModeSizes {
-    /// Mean over samples.
+    /// Quota: mean over samples.
     quota_bytes: Mean,
-    /// Mean over returns, like all fields below.
+    /// Footprint: mean over returns. All fields below are over returns, too.
     footprint: Mean,
     cost: Distribution,
     upper_bound: Mean,
@@ -155,7 +155,7 @@ impl Measure for MemoryContext {
 }
 
 impl MemoryContext {
-    /// Findings of one host (`host`), or pooled.
+    /// Findings of one host (`host`), or of all pooled hosts (`None`).
     fn records(
         &self,
         host: Option<&str>,

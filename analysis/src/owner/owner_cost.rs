@@ -32,7 +32,7 @@ const KINDS: [(CostWindow, bool); 4] = [
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerCost([CounterGrowth; KINDS.len()]);
 
-/// Growth in one kind of time, over windows.
+/// Growth of the counters over the windows of one of [`KINDS`].
 #[derive(Clone, Debug, Default)]
 struct CounterGrowth {
     length_ms: Mean,
@@ -46,7 +46,7 @@ struct Window {
     kind: CostWindow,
     from: usize,
     to: usize,
-    /// Memory that the owner needs at a return, if known.
+    /// Memory that the owner needs at the return; `None` if unknown or in a base line.
     demand: Option<Demand>,
 }
 
@@ -93,7 +93,8 @@ fn windows(host: &HostHistory<'_>) -> Result<Vec<Window>> {
     Ok(windows)
 }
 
-/// Base line from the middle of the presence that the return began; a visit between two samples has none.
+/// Base line: a window from the middle of the presence that the return began. A visit between two samples has
+/// none.
 fn base_line(host: &HostHistory<'_>, back: &Return) -> Option<Window> {
     let periods = &host.busy_periods;
     let first = *back.window.start();

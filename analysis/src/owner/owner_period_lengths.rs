@@ -9,7 +9,7 @@ use crate::statistics::kaplan_meier::Curve;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, OwnerPeriodLengths, OwnerState, Parameters};
 
-/// The only cause number: the end was seen.
+/// The only number of a cause: it means that the end was seen.
 const ENDED: usize = 0;
 
 /// Lengths of absences and presences.
@@ -105,8 +105,8 @@ mod tests {
             };
             all.iter().map(length).collect()
         };
-        // Whole: 10, 20, 60. Kaplan-Meier: at 10, one of 4 ends (3/4); at 20, one of 3 (1/2); 30 is censored;
-        // at 60 the last ends.
+        // The whole lengths are 10, 20 and 60. Kaplan-Meier: at 10, one of 4 ends (3/4); at 20, one of 3
+        // (1/2); 30 is censored; at 60 the last ends.
         let some = lengths(&[(60, false), (10, false), (30, true), (20, false)]);
         let r = record("all", OwnerState::Busy, &some).unwrap();
         assert_eq!((r.periods_count, r.censored_count), (4, 1));
@@ -116,7 +116,7 @@ mod tests {
             (Some(60.0), Some(60.0), Some(60.0))
         );
         assert_eq!(r.restricted_mean_s, Some(10.0 + 7.5 + 40.0 * 0.5));
-        // Censored lengths alone give only a minimum.
+        // Censored lengths alone give only a lower limit.
         let r = record("all", OwnerState::Idle, &lengths(&[(30, true)])).unwrap();
         assert_eq!(
             (r.periods_count, r.censored_count, r.mean_s, r.max_s),

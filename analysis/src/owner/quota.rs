@@ -30,7 +30,7 @@ impl HostMeasure for LastQuotas {
 }
 
 /// Quota at the last sample; `None` if the trace lacks the categories. `sources` are the sources of the
-/// owner's activity: they give the reason if idleness is unknown.
+/// owner's activity: if idleness is unknown, the reason names them.
 fn of_last(
     host: &str,
     samples: &Samples,
@@ -85,7 +85,7 @@ pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
     figures.complete()
 }
 
-/// The reason: the owner was active recently, or a low load has not been observed for long enough.
+/// Reason in words: the owner was active recently, or a low load has not been observed for long enough.
 fn waiting(samples: &Samples, last: usize, at_ms: i64, parameters: &Parameters) -> String {
     let now = samples.time_ms[last];
     let since_ms = at_ms.saturating_sub((parameters.idle_after_s * 1000.0) as i64);

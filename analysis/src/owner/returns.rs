@@ -9,14 +9,14 @@ use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
 /// Number of times at which lent memory would be reclaimed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Count {
-    /// Hosts whose returns are known.
+    /// Number of hosts whose returns are known.
     hosts: i64,
     returns: i64,
     observed_ms: i64,
 }
 
 impl Count {
-    /// Finding of one host, or pooled; `None` if no time was observed.
+    /// Finding of one host, or of all pooled hosts (`None`); no finding if no time was observed.
     fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
         let observed_days = self.observed_ms as f64 / 86_400_000.0;
         (self.observed_ms > 0).then(|| Reclaims {

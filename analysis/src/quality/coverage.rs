@@ -1,4 +1,4 @@
-//! The hosts, and how much of its time each covers with samples.
+//! The hosts, and the share of its time that each covers with samples.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -67,7 +67,7 @@ fn record(host: &str, gap: &Gap) -> findings::Gap {
         host_id: host.to_owned(),
         from_time_ms: gap.from_ms,
         to_time_ms: gap.to_ms,
-        // A clock set back skips no time.
+        // A gap from a clock set back skips no time.
         duration_s: gap.to_ms.saturating_sub(gap.from_ms).max(0) as f64 / 1000.0,
         cause: gap.cause.clone(),
     }

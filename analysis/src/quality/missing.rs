@@ -132,7 +132,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Mis
     missing
 }
 
-/// Notes the missing figures of owner's returns, both computed and measured.
+/// Notes which findings about the owner's returns are missing, both computed and measured ones.
 fn owner(
     host: &HostHistory<'_>,
     found: &Findings,
@@ -207,7 +207,7 @@ pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> MissingMeasure 
     }
 }
 
-/// `: denied (Permission denied)`; empty if the host recorded no reason.
+/// Reason in the form `: denied (Permission denied)`; empty if the host recorded no reason.
 fn why_missing(missing_values: &[MissingValue], item: &str) -> String {
     let found = missing_values.iter().find(|a| a.item == item);
     found.map_or_else(String::new, |a| format!(": {} ({})", a.reason, a.detail))

@@ -36,7 +36,7 @@ impl HostMeasure for ActivitySources {
         &[MeasureOutput::of::<ActivitySource>(ReadSet::SAMPLES)];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
-        // A quota's reason may name a source, too.
+        // The reason of a quota may name a source, too.
         if pass.parameters.wants(&[ActivitySource::KEY, Quota::KEY]) {
             let sources = activity_sources(&mut host.trace)?;
             findings.activity_sources.extend(sources);
@@ -45,8 +45,8 @@ impl HostMeasure for ActivitySources {
     }
 }
 
-/// Counts each item and reason once, in the order of their first appearance. A vanished item counts only
-/// for the sample of its row; all others hold until their next row, which has a count of 0 when the item is
+/// Counts each item and reason once, in the order of their first appearance. A vanished item counts only for
+/// the sample of its row. All others hold until their next row; this row has a count of 0 when the item is
 /// readable again.
 fn missing_values(trace: &mut HostTrace<'_>) -> Result<Vec<MissingValue>> {
     let columns = ["item", "reason", "detail", "missing_count"];
@@ -66,7 +66,7 @@ fn missing_values(trace: &mut HostTrace<'_>) -> Result<Vec<MissingValue>> {
             .sum();
         let samples_count = samples_count as i64;
         let item = item_name(&rows.text("item", group[0])?).to_owned();
-        // Versions that named the item otherwise may have recorded a part of the trace.
+        // Other versions of the agent may have recorded a part of the trace under another name of the item.
         let known = found
             .iter_mut()
             .find(|m| m.item == item && m.reason == reason);

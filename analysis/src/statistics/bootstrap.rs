@@ -9,7 +9,7 @@ use super::Interval;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Arbitrary but fixed, so that repeated analyses give the same results.
+/// Seed of the draws: arbitrary but fixed, so that repeated analyses give the same results.
 const SEED: u64 = 1998;
 
 /// Number of times that each host was drawn in each resample.
@@ -40,8 +40,8 @@ impl Resamples {
         }
     }
 
-    /// 95 % interval of the sum of the numerators over the sum of the denominators, one pair per host. `None`
-    /// if fewer than two hosts have a denominator: redrawing one host changes nothing.
+    /// 95 % interval of a ratio: the sum of the numerators over the sum of the denominators, one pair per
+    /// host. `None` if fewer than two hosts have a denominator: redrawing one host changes nothing.
     pub(crate) fn ratio_interval(&self, hosts: &[(f64, f64)]) -> Option<Interval> {
         let counted = hosts.iter().filter(|(_, denominator)| *denominator > 0.0);
         if hosts.len() != self.hosts_count || counted.count() < 2 {
@@ -71,8 +71,8 @@ impl Resamples {
         )
     }
 
-    /// The slow version that [`Self::ratio_interval`] is compared with: 95 % interval of any statistic. The
-    /// statistic gets how often each host was drawn, and returns `None` if it has no value.
+    /// 95 % interval of any statistic: the slow version that [`Self::ratio_interval`] is compared with. The
+    /// statistic gets the number of times that each host was drawn, and returns `None` if it has no value.
     #[cfg(test)]
     fn interval(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Option<Interval> {
         if self.hosts_count < 2 {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn percentiles_as_others_have_them() {
-        // numpy.percentile(range(101), [2.5, 97.5]).
+        // The expected figures are those of numpy.percentile(range(101), [2.5, 97.5]).
         let found = percentiles((0..=100).rev().map(f64::from).collect()).unwrap();
         assert_eq!((found.low, found.high), (2.5, 97.5));
         assert_eq!(percentiles(vec![]), None);
@@ -133,7 +133,7 @@ mod tests {
         assert!((0..1000).all(|r| of_resample(r) == 7));
         for host in drawn.times.chunks_exact(1000) {
             let times: u32 = host.iter().map(|&t| u32::from(t)).sum();
-            // 7,000 draws at 1/7: 5 standard deviations are 146.
+            // 7,000 draws at 1/7 have an expectation of 1000; 5 standard deviations are 146.
             assert!(times.abs_diff(1000) < 146, "{times}");
         }
     }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((found.low, found.high), (0.25, 0.25));
     }
 
-    /// For many hosts the mean's interval is that of the normal distribution.
+    /// For many hosts, the interval of the mean is that of the normal distribution.
     #[test]
     fn the_mean_of_many_hosts() {
         let hosts: Vec<(f64, f64)> = (0..400).map(|i| (f64::from(i % 2), 1.0)).collect();

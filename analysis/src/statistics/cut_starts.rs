@@ -1,6 +1,6 @@
-//! Effect on each estimator of a trace that is short compared with the periods, for periods of a known mean.
-//! It is the reason why the odds over calendar time come first. The figures of docs/analysis.md are printed by
-//! `cargo test -p gleaner-analysis cut_starts -- --nocapture`.
+//! Test of each estimator on traces that are short compared with the periods, whose true mean is known. The
+//! result is the reason why the findings give odds over calendar time first. The figures of docs/analysis.md
+//! are printed by `cargo test -p gleaner-analysis cut_starts -- --nocapture`.
 
 use super::Length;
 use super::kaplan_meier::Curve;

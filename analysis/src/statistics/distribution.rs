@@ -1,7 +1,7 @@
 //! Mean, deviation and median of very many sizes, in bounded memory; distributions can be merged.
 //!
-//! Sums are integers, so that the order in which hosts are merged changes nothing. The median comes
-//! from buckets whose width is 1/2048 of their size: exact if its bucket holds a single distinct
+//! Sums are integers, so that the order in which hosts are merged changes nothing. The median comes from
+//! buckets whose width is 1/2048 of the sizes in them. It is exact if its bucket holds a single distinct
 //! value, otherwise within 0.05 %.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ const BUCKET_BITS: u32 = 12;
 /// Sizes of one kind, with their shares of a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Distribution {
-    /// Hosts that have any size.
+    /// Number of hosts that have at least one size.
     pub(crate) hosts: i64,
     pub(crate) count: i64,
     sum: i128,
@@ -224,7 +224,7 @@ mod tests {
             let near = |a: f64, b: f64, share: f64| (a - b).abs() <= share * b.abs().max(1.0);
             prop_assert!(near(found.mean().unwrap(), mean, 1e-9));
             prop_assert!(near(found.deviation().unwrap(), variance.sqrt(), 1e-9));
-            // Half a bucket for each of the two middle sizes.
+            // The error is at most half a bucket for each of the two middle sizes.
             let spread = sizes[sizes.len() / 2].unsigned_abs() as f64 / 2048.0;
             prop_assert!((found.median().unwrap() - median).abs() <= spread.max(median.abs() / 2048.0));
         }

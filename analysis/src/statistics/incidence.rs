@@ -1,9 +1,9 @@
 //! Cumulative incidence: the share that has ended by some age, by cause (Aalen-Johansen, for competing
 //! risks).
 //!
-//! The complement of a Kaplan-Meier curve per cause, with the other causes censored, would answer what happened
-//! if the other causes did not exist, and the results would sum to more than 1. Cumulative incidences
-//! and the survival sum to 1.
+//! A Kaplan-Meier curve per cause, with the other causes censored, would not do: its complement says what
+//! would happen if the other causes did not exist, and these complements would sum to more than 1. Cumulative
+//! incidences and the survival sum to 1.
 
 use super::Length;
 

@@ -76,8 +76,9 @@ impl Curve {
         }
     }
 
-    /// At most `most` steps (2 or more) that keep the curve's shape: half of them are spread evenly over the
-    /// curve's fall, half over the logarithm of the length. A step's counts are those since the step before.
+    /// Returns at most `most` steps (2 or more) that keep the curve's shape. Half of them are spread evenly
+    /// over the curve's fall, half over the logarithm of the length. A step's counts are those since the step
+    /// before.
     pub(crate) fn thinned(&self, most: usize) -> Vec<Step> {
         let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) else {
             return Vec::new();
@@ -130,7 +131,8 @@ impl Curve {
     pub(crate) fn restricted_mean(&self, horizon_ms: i64) -> Option<RestrictedMean> {
         let horizon_ms = horizon_ms.min(self.steps.last()?.ms);
         let within = self.steps.partition_point(|step| step.ms <= horizon_ms);
-        // From the right: each step's own variance is weighted by the area to its right.
+        // The steps are visited from the right, because each step's variance is weighted by the area to its
+        // right.
         let (mut area, mut variance_ms2) = (0.0, 0.0);
         let mut to_ms = horizon_ms;
         for step in self.steps[..within].iter().rev() {
@@ -290,7 +292,8 @@ mod tests {
         );
         assert_eq!(Curve::of(&[]).median_ms(), None);
         assert_eq!(Curve::of(&[]).restricted_mean(10), None);
-        // First curve: more than half outlast its end. Second: 3/4 × 2/3 is a half in spite of rounding.
+        // First curve: more than half outlast its end. Second curve: 3/4 × 2/3 is a half in spite of
+        // rounding.
         assert_eq!(
             Curve::of(&sorted(&[(5, true), (9, false), (9, false)])).median_ms(),
             None
@@ -310,14 +313,14 @@ mod tests {
         let variance = 22.5 * 22.5 / 12.0 + 7.5 * 7.5 / 2.0;
         assert!(near(to_the_end.variance_ms2, variance, 1e-9));
         assert_eq!(to_the_end.horizon_ms, 50);
-        // Horizon of 30: an end at the horizon itself changes nothing.
+        // With a horizon of 30, an end at the horizon itself changes nothing.
         let to_30 = curve.restricted_mean(30).unwrap();
         assert!(near(to_30.mean_ms, 25.0, 1e-9));
         assert!(near(to_30.variance_ms2, 15.0 * 15.0 / 12.0, 1e-9));
         let reach = Z_95 * 15.0 / 12f64.sqrt();
         assert!(near(to_30.interval_ms().low, 25.0 - reach, 1e-9));
         assert_eq!(to_30.interval_ms().high, 30.0);
-        // Horizon before the first end.
+        // This horizon lies before the first end, so every length reaches it.
         assert_eq!(curve.restricted_mean(5).unwrap().mean_ms, 5.0);
         assert_eq!(curve.restricted_mean(5).unwrap().variance_ms2, 0.0);
     }
@@ -403,7 +406,8 @@ mod tests {
                 let whole = curve.steps.iter().find(|s| s.ms == step.ms).unwrap();
                 prop_assert_eq!((step.survival, step.interval), (whole.survival, whole.interval));
             }
-            // Between two points, the curve falls by at most its own steepest step and one part.
+            // Between two points, the curve falls by at most its own steepest step plus one part of the even
+            // spread.
             let fall = curve.steps[0].survival - curve.steps.last().unwrap().survival;
             let part = fall / ((most / 2).max(2) - 1) as f64;
             let survivals: Vec<f64> = curve.steps.iter().map(|s| s.survival).collect();
@@ -421,7 +425,7 @@ mod tests {
             for step in &curve.steps {
                 let longer = lengths.iter().filter(|&&ms| ms > step.ms).count() as f64;
                 prop_assert!(near(step.survival, longer / n, 1e-9));
-                // Variance of the binomial distribution.
+                // The variance is that of the binomial distribution.
                 let share = longer / n;
                 prop_assert!(near(step.variance, share * (1.0 - share) / n, 1e-9));
             }

@@ -8,10 +8,10 @@
 
 use super::Length;
 
-/// Maximum censored share for the bound to count as one of uncensored lengths.
+/// Maximum share of censored lengths for which the lengths count as uncensored.
 const MOST_CENSORED_SHARE: f64 = 0.05;
 
-/// Validity of a bound.
+/// Result of the checks of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// No check contradicts the bound.
@@ -104,13 +104,14 @@ fn lower_rank(n: usize, quantile: f64, confidence: f64) -> Option<usize> {
         so_far += weight;
         so_far > doubt
     };
-    // The first count at which the cumulative probability exceeds the allowed doubt.
+    // Position of the first count at which the cumulative probability exceeds the allowed doubt.
     let place = below.iter().rev().chain([&1.0]).position(outweighs);
     let rank = place.map_or(mode + 1, |place| counts.start() + place);
     (1..=n).contains(&rank).then_some(rank)
 }
 
-/// Weights along `counts`, each the one before it times its `step`, while above 1e-30.
+/// Weights along `counts`: each is the one before it times the count's `step`. Ends at the first weight below
+/// 1e-30.
 fn weights(counts: impl Iterator<Item = usize>, step: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut weight = 1.0;
     counts
@@ -130,7 +131,7 @@ struct Autocorrelation {
 }
 
 impl Autocorrelation {
-    /// Bound that independent lengths exceed once in 20 times.
+    /// Limit that the correlation of independent lengths exceeds once in 20 times.
     fn noise(&self) -> f64 {
         super::Z_95 / (self.pairs as f64).sqrt()
     }
@@ -191,8 +192,8 @@ mod tests {
         for (n, rank) in at_5_percent {
             assert_eq!(lower_rank(n, 0.05, 0.95), rank, "{n}");
         }
-        // The sign test: of 10, 11/1024 of the probability lies at or below 1, and 56/1024 at or below
-        // 2.
+        // The sign test: with 10 values, 11/1024 of the probability lies at or below 1, and 56/1024 at or
+        // below 2.
         let at_the_median = [
             (4, None),
             (5, Some(1)),
@@ -224,17 +225,18 @@ mod tests {
         assert_eq!(of(&[]).2.censored_share(), 0.0);
         assert_eq!(of(&[ended(&[1, 2, 3, 4])]).1, Verdict::TooFew);
 
-        // Lengths in random order.
+        // The lengths are in random order, so they look independent.
         let mixed = ended(&[50, 10, 90, 30, 70, 20, 80, 40, 60, 100]);
         let found = of(&[mixed[..5].to_vec(), mixed[5..].to_vec()]);
         assert_eq!((found.0, found.1), (Some(20), Verdict::Holds));
-        // 2/10 censored.
+        // 2 of 10 lengths are censored.
         let mut cut = mixed.clone();
         (cut[3].cause, cut[8].cause) = (None, None);
         let found = of(&[cut[..5].to_vec(), cut[5..].to_vec()]);
         assert_eq!((found.0, found.1), (Some(20), Verdict::Censored));
         assert_eq!(found.2.censored_share(), 0.2);
-        // Ever longer lengths; and hosts that differ though each host's lengths are constant.
+        // Lengths that grow all the time; and hosts that differ, while each host's lengths are nearly
+        // constant.
         let found = of(&[ended(&(1..=20).collect::<Vec<_>>())]);
         assert_eq!(found.1, Verdict::Dependent);
         assert!(found.2.autocorrelation().unwrap() > 0.99);
@@ -243,7 +245,7 @@ mod tests {
             ended(&[105, 105, 106, 106, 105, 105, 106, 106]),
         ]);
         assert_eq!(found.1, Verdict::Dependent);
-        // Equal lengths: no correlation.
+        // Equal lengths have no correlation.
         let found = of(&[ended(&[7; 20])]);
         assert_eq!((found.0, found.1), (Some(7), Verdict::Holds));
         assert_eq!(found.2.autocorrelation(), None);
@@ -251,7 +253,8 @@ mod tests {
 
     #[test]
     fn autocorrelation_worked_by_hand() {
-        // Pairs (1,4) (4,2) (2,3) on the first host, none on the second; means 7/3 and 3.
+        // The pairs of ranks are (1,4) (4,2) (2,3) on the first host, none on the second; the means are 7/3
+        // and 3.
         let hosts = [ended(&[10, 40, 20, 30]), ended(&[50])];
         let sorted = [10, 20, 30, 40, 50];
         // Ranks are k - 1/2; the offset does not change the correlation.
@@ -264,7 +267,7 @@ mod tests {
         assert_eq!(found.pairs, 3);
     }
 
-    /// From the definition, by Pascal's rule.
+    /// The rank from the definition, with binomial probabilities by Pascal's rule.
     fn rank_slowly(n: usize, quantile: f64, confidence: f64) -> Option<usize> {
         let mut counts = vec![1.0];
         for _ in 0..n {

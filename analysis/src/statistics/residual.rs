@@ -1,5 +1,5 @@
-//! Survival over calendar time: probability that memory available now is still available t later, and the
-//! causes if not.
+//! Survival over calendar time: probability that memory available now is still available a time t later, and
+//! the causes if it is not.
 //!
 //! Every instant of a period counts if it can be followed for t in any case, that is, if it lies at least t
 //! before the end of the observation. Leaving out censored periods, or counting outcomes of short ones only,
@@ -22,11 +22,11 @@ pub(crate) struct Spell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FateTimes<const CAUSES: usize> {
     pub(crate) ahead_ms: i64,
-    /// Sum of the instants with a known outcome.
+    /// Total time of the instants with a known outcome.
     pub(crate) counted_ms: i64,
-    /// Sum of the instants at whose horizon the memory is still available.
+    /// Total time of the instants at whose horizon the memory is still available.
     pub(crate) survived_ms: i64,
-    /// Sum of the instants that ended before the horizon, by the cause of the first end.
+    /// Total time of the instants after which the period ended before the horizon, by the cause of the end.
     pub(crate) ended_ms: [i64; CAUSES],
 }
 
@@ -52,7 +52,7 @@ impl Spell {
 }
 
 impl<const CAUSES: usize> Residual<CAUSES> {
-    /// No instants yet, for these horizons.
+    /// Sums without any instants, for these horizons.
     pub(crate) fn new(ahead_ms: &[i64]) -> Self {
         let nothing = |&ahead_ms: &i64| FateTimes {
             ahead_ms,
@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let spells = [
-            // Ends at 100 by cause 1; the observation lasts to 1000.
+            // The first period ends at 100 by cause 1; the observation lasts to 1000.
             Spell {
                 from_ms: 0,
                 to_ms: 100,
                 cause: Some(1),
                 observed_to_ms: 1000,
             },
-            // Censored at the observation's end.
+            // The second period is censored at the observation's end.
             Spell {
                 from_ms: 700,
                 to_ms: 1000,
@@ -149,9 +149,9 @@ mod tests {
             figures,
             [
                 (400, 400, [0, 0]),
-                // 0..60 survive, 60..100 do not; 700..960 survive.
+                // Of the first, 0..60 survive and 60..100 do not; of the second, 700..960 survive.
                 (360, 320, [0, 40]),
-                // No instant of the first survives; 700..800 of the last do.
+                // No instant of the first survives; 700..800 of the second do.
                 (200, 100, [0, 100]),
                 // No instant of the second can be followed.
                 (100, 0, [0, 100]),
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(residual(&[backward], &[1]).ahead[0].counted_ms, 0);
     }
 
-    /// Examines each millisecond separately.
+    /// Examines each millisecond separately, from the definition.
     fn slowly(spells: &[Spell], ahead_ms: i64) -> (i64, i64, [i64; 2]) {
         let (mut counted, mut survived, mut ended) = (0, 0, [0, 0]);
         for spell in spells {

@@ -93,15 +93,16 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // One arrival a minute except from 5 to 15; five minutes of silence are no outage yet.
+        // One arrival a minute, except from 5 to 15. Five minutes of silence (18 to 23) are no outage yet.
         let arrivals = [0, 1, 2, 3, 4, 5, 15, 16, 17, 18, 23];
         assert_eq!(outages(&arrivals, 0, 100), [(5, 15)]);
-        // Asleep from 6 to 14: silent, but only briefly while up.
+        // The host is asleep from 6 to 14: it is silent, but only briefly while up.
         assert_eq!(outages(&arrivals, 0, 6), []);
         assert_eq!(outages(&arrivals, 14, 100), []);
-        // Up again at 8: silent for seven minutes. The run before ends when the host falls asleep.
+        // The host is up again at 8: it is silent for seven minutes. The run before ends when it falls
+        // asleep.
         assert_eq!(outages(&arrivals, 8, 100), [(8, 15)]);
-        // A run inside the silence.
+        // A run that lies inside the silence.
         assert_eq!(outages(&arrivals, 6, 14), [(6, 14)]);
         // Before the first and after the last arrival, silence is no outage.
         assert_eq!(outages(&arrivals, -100, -1), []);

@@ -15,7 +15,7 @@ pub(crate) fn weekday_and_hour(hour_of_week: usize) -> (i64, i64) {
     ((hour_of_week / 24 + 1) as i64, (hour_of_week % 24) as i64)
 }
 
-/// A time zone with its offsets.
+/// A time zone, with its offsets from UTC.
 pub(crate) struct Calendar {
     zone: TimeZone,
 }

@@ -1,4 +1,4 @@
-//! Rows of tables of changes from before the span that are still valid in it.
+//! Rows of a table of changes that were recorded before the span and are still valid in it.
 
 use super::SampleRows;
 use super::frame::Frame;
@@ -7,8 +7,8 @@ use crate::error::Result;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, MissingValueRow};
 
-/// Rows that are valid in the span, by the span's samples: a row from before the span that is still valid at
-/// its first sample is assigned to that sample.
+/// Rows that are valid in the span, each with a sample of the span. A row from before the span that is still
+/// valid at its first sample is assigned to that sample.
 pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<SampleRows> {
     let SampleRows { rows, sample_of } = all;
     let carried = carried_rows(&rows, &sample_of, table, lead)?;
@@ -49,7 +49,7 @@ fn carried_rows(
         .iter()
         .flatten()
         .for_each(|&at| is_landed_on[at] = true);
-    // Few rows: those before the span, and those of its first sample.
+    // Only few rows matter: those before the span, and those of its first sample.
     let told_at = |(lands, sample): (&Option<usize>, &Option<usize>)| {
         lands.or(sample.filter(|&s| is_landed_on[s]))
     };

@@ -194,7 +194,7 @@ impl Frame {
         })
     }
 
-    /// Replaces each column by `new` of it.
+    /// Replaces each column by the result of `new` on it.
     fn change(
         &mut self,
         new: impl Fn(&str, &ArrayRef) -> Result<ArrayRef, ArrowError>,

@@ -85,8 +85,8 @@ impl<'a> HostReader<'a> {
         told
     }
 
-    /// Reads rows by sample. The database's name would be a third of the bytes; it is not read if there is
-    /// only one database.
+    /// Reads rows by sample. The database's name would be a third of the bytes read; it is skipped if there
+    /// is only one database.
     fn read_of_samples_in(
         &mut self,
         span: Span,

@@ -62,7 +62,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Columns to be read.
+    /// Columns of the table `samples` that are read.
     pub(super) fn columns(reads: ReadSet) -> Vec<&'static str> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend(COUNTERS);
@@ -86,7 +86,7 @@ impl Samples {
         columns
     }
 
-    /// Samples from the rows read.
+    /// Samples from rows of the table `samples`.
     pub(crate) fn of(frame: &Frame, reads: ReadSet, headroom_share: f64) -> Result<Self> {
         let columns = Self::columns(reads);
         let optional = |column| {
@@ -148,7 +148,7 @@ impl Samples {
         self.time_ms.is_empty()
     }
 
-    /// Position of each sample in the trace, as the gap rules need it.
+    /// Position of each sample in the trace, in the form that the gap rules need.
     pub(crate) fn times(&self) -> Vec<SampleTime> {
         let places = self.database.iter().zip(&self.time_ms);
         let places = places.zip(&self.interval_ms);
@@ -219,15 +219,15 @@ fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
     names.map(is_new).collect()
 }
 
-/// Index into `samples` of each of `rows`; `None` if it is not among them. Both are in order of their first
-/// parts; samples are distinct.
+/// Index into `samples` of each of `rows`; `None` if a row is not among them. Both are sorted by the first
+/// part of their pairs; samples are distinct.
 pub(crate) fn in_both<'a>(
     samples: impl Iterator<Item = (&'a i64, &'a i64)>,
     rows: impl Iterator<Item = (&'a i64, &'a i64)>,
 ) -> Vec<Option<usize>> {
     let mut samples = samples.enumerate().peekable();
     rows.map(|row| {
-        // A single pass over both.
+        // Both are sorted, so a single pass over both is enough.
         while samples.next_if(|(_, sample)| *sample < row).is_some() {}
         let (at, sample) = samples.peek()?;
         (*sample == row).then_some(*at)

@@ -87,8 +87,8 @@ pub(crate) struct Lead {
     pub(crate) samples: Samples,
     /// Index of each sample among the samples that count; `None` if it does not count.
     place: Vec<Option<usize>>,
-    /// For each sample that does not count, the next one that counts and at which its rows may still be
-    /// valid.
+    /// For each sample that does not count: the next sample that counts, if earlier rows may still be valid
+    /// there; otherwise `None`.
     lands_at: Vec<Option<usize>>,
 }
 
@@ -116,12 +116,13 @@ impl Lead {
         }
     }
 
-    /// Index among the samples that count of a sample given by its index among all.
+    /// Index, among the samples that count, of a sample that is given by its index among all.
     pub(crate) fn place(&self, sample: usize) -> Option<usize> {
         *self.place.get(sample)?
     }
 
-    /// Value of [`Lead::lands_at`]; indices are among all samples.
+    /// For a sample that does not count, the sample at which its rows land. Both indices are among all
+    /// samples.
     pub(crate) fn lands_at(&self, sample: usize) -> Option<usize> {
         *self.lands_at.get(sample)?
     }
@@ -178,7 +179,7 @@ mod tests {
             is_complete_state: vec![true, false, false, false, false, true, false, false],
             ..Samples::default()
         };
-        // Sample 4 is in another run than 3, and 5 is a full sample. After 7 no sample counts.
+        // Sample 4 is in another run than 3, and 5 has the full state. After 7 no sample counts.
         let counts = [false, false, true, false, false, true, true, false];
         let lead = Lead::new(samples, &[0..4, 4..8], &counts);
         let lands: Vec<_> = (0..8).map(|i| lead.lands_at(i)).collect();

@@ -5,14 +5,14 @@ use super::HostTrace;
 use crate::trace::samples::Samples;
 use std::ops::Range;
 
-/// Validity of the rows of one table.
+/// Samples at which the rows of one table are valid.
 pub(crate) struct StandingTime {
     sample_of: Vec<Option<usize>>,
     state_ends: Vec<usize>,
 }
 
 impl StandingTime {
-    /// Validity of rows that belong to samples of `trace`.
+    /// Validity of the rows of a table; `sample_of` is the sample of each row, in `trace`.
     pub(crate) fn new(trace: &HostTrace<'_>, sample_of: Vec<Option<usize>>) -> Self {
         Self {
             sample_of,

@@ -36,7 +36,8 @@ impl TimeByHour {
     }
 }
 
-/// Splits intervals by hour. Remembers the last offset used, since intervals are close to each other in time.
+/// Splits intervals by hour. It remembers the last offset used, since intervals are close to each other in
+/// time.
 pub(crate) struct HourSplitter<'a> {
     calendar: &'a Calendar,
     /// Time from which `offset_ms` holds.
@@ -116,7 +117,7 @@ pub(crate) mod tests {
         hours.filter(|(_, minutes)| *minutes > 0).collect()
     }
 
-    /// Computes each step separately.
+    /// Adds up the time step by step, from the definition.
     pub(crate) fn slowly(zone: &TimeZone, from_ms: i64, to_ms: i64, step_ms: i64) -> TimeByHour {
         let mut found = TimeByHour::default();
         for at_ms in (from_ms..to_ms).step_by(step_ms as usize) {
@@ -172,7 +173,7 @@ pub(crate) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Around a change of the clocks, second by second; two intervals in any order of time.
+        /// Compares around a change of the clocks, second by second, with two intervals in any order of time.
         #[test]
         fn equals_the_slow_version(
             zone in prop::sample::select(vec![

@@ -10,7 +10,7 @@ pub(super) fn mark(records: &mut [WhatIf]) {
         .any(|r| r.memory_context_bytes_per_host_day.is_some());
     let cost = |r: &WhatIf| match r.memory_context_bytes_per_host_day {
         Some(bytes) => bytes,
-        // No reclaim occurred.
+        // No reclaim occurred, so there is no cost.
         None if is_known => 0.0,
         None => r.reclaimed_bytes_per_host_day,
     };

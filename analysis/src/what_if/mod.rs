@@ -99,7 +99,7 @@ impl Measure for WhatIf {
     }
 }
 
-/// The idle periods under a rule, with the memory that owners need at their ends.
+/// The owner's absences under a rule: idle periods, with the memory that the owner needs at their ends.
 fn absences(
     host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
@@ -113,7 +113,7 @@ fn absences(
         rule,
     );
     let wanted = |period: IdlePeriod| -> Result<Absence> {
-        // A period that ended as lending began had nothing to reclaim.
+        // A period that ended before lending began, or just then, had nothing to reclaim.
         let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
         let (time_ms, runs) = (&host.trace.samples.time_ms, &host.trace.segments);
         let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);

@@ -19,7 +19,7 @@ pub(super) struct Outcome {
     pub(super) physical_byte_ms: i128,
     pub(super) quota_byte_ms: i128,
     pub(super) reclaims: i64,
-    /// Bytes returned by reclaims.
+    /// Bytes that reclaims returned to owners.
     pub(super) reclaimed_bytes: i128,
     /// Bytes returned because quotas shrank while memory was lent.
     pub(super) shrunk_bytes: i128,
@@ -34,7 +34,7 @@ pub(super) struct Absence {
 }
 
 impl Outcome {
-    /// Outcome on one host; `absences` are those of the setting's rule.
+    /// Outcome on one host; `absences` are the idle periods under the setting's rule.
     pub(super) fn of_host(
         host: &HostHistory<'_>,
         setting: &Setting,
@@ -98,7 +98,7 @@ impl Outcome {
         found
     }
 
-    /// Adds lending from one instant of a run to another.
+    /// Adds the lending from one instant of a run to another.
     fn add(&mut self, quotas: &IdleQuotas, run: &[i64], first: usize, from_ms: i64, to_ms: i64) {
         self.quota_byte_ms += quotas.quota_byte_ms(run, first, from_ms, to_ms);
         self.shrunk_bytes += quotas.shrunk_bytes(run, first, from_ms, to_ms);

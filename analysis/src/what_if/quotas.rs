@@ -1,5 +1,5 @@
-//! Memory that one host could lend with one mode and headroom, as cumulative sums: any stretch of time takes
-//! the same effort.
+//! Memory that one host could lend with one mode and headroom. It is stored as cumulative sums, so that any
+//! stretch of time takes the same effort.
 
 use crate::owner::quota::categories;
 use crate::trace::samples::Samples;
@@ -12,13 +12,13 @@ use std::ops::Range;
 /// Memory that could be lent if the host were idle. A sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
 pub(super) struct IdleQuotas {
-    /// Quota at each sample; 0 where unknown.
+    /// Quota at each sample; 0 where it is unknown.
     pub(super) bytes: Vec<i64>,
     /// Cumulative bytes times milliseconds up to each sample.
     byte_ms: Vec<i128>,
     /// Cumulative bytes by which the memory shrank from sample to sample, up to each sample.
     shrunk_bytes: Vec<i128>,
-    /// Time in which the memory is known.
+    /// Total time in which the quota is known.
     pub(super) known_ms: i64,
     /// Physical memory times `known_ms`.
     pub(super) physical_byte_ms: i128,
@@ -107,7 +107,8 @@ mod tests {
     use gleaner_schemas::findings::Category;
     use proptest::prelude::*;
 
-    /// Samples of (milliseconds since the sample before, available); all other fields are 0.
+    /// Samples made from pairs: milliseconds since the sample before, available bytes. All other fields are
+    /// 0.
     fn samples(steps: &[(i64, Option<i64>)]) -> Samples {
         let mut now = 0;
         let time = steps.iter().map(|(ms, _)| {

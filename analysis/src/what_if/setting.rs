@@ -10,10 +10,10 @@ const LOAD_LIMITS: [Option<f64>; 4] = [Some(0.1), Some(0.3), Some(1.0), None];
 const HEADROOM_SHARES: [f64; 4] = [0.05, 0.10, 0.15, 0.25];
 const MINIMUM_IDLE_S: [f64; 3] = [0.0, 300.0, 900.0];
 
-/// A setting of lending.
+/// A setting of the limits of lending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
-    /// Key that differs from the defaults.
+    /// Name of the limit that differs from the defaults.
     pub(super) varied: &'static str,
     pub(super) idle_after_s: f64,
     pub(super) load_limit: Option<f64>,
@@ -24,7 +24,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// All settings; the parameters are the defaults.
+    /// All settings; `parameters` has the default limits.
     pub(super) fn all(parameters: &Parameters) -> Vec<Self> {
         let modes = [LendingMode::Paper, LendingMode::Gentle];
         modes
@@ -122,8 +122,8 @@ mod tests {
     fn one_at_a_time_and_a_grid() {
         let all = Setting::all(&Parameters::default());
         let of = |varied: &str| all.iter().filter(|s| s.varied == varied).count();
-        // Number of settings over both modes; the default values are in each list, and counted only
-        // in `none`.
+        // Number of settings over both modes. The default values are in each list, but they count only in
+        // `none`.
         let counts = [
             "none",
             "scope",

@@ -1,4 +1,5 @@
-//! A measure requested alone equals the same measure among all: everything it needs is read.
+//! A measure requested alone has the same result as in a request for all measures: everything it needs is
+//! read.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters};
@@ -60,7 +61,7 @@ fn found(measures: &[&str]) -> Value {
     serde_json::to_value(r.analyzed(&parameters).unwrap()).unwrap()
 }
 
-/// Findings by other notions of available appear only with `notions`.
+/// Removes findings by other notions of available, which appear only if `notions` is requested.
 fn without_notions(key: &str, records: &Value) -> Value {
     let by_notion = ["availability_periods", "availability_odds", "dip_hosts"].contains(&key);
     let records = records.as_array().unwrap().iter();

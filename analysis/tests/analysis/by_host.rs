@@ -1,4 +1,4 @@
-//! Periods of each host: those of `leases`, with their times.
+//! Availability periods of each host: those of `leases`, with their times.
 
 use crate::leases::recorded;
 use crate::recording::{MIB, NOON, Recording, sample};
@@ -75,7 +75,7 @@ fn periods_with_their_times_and_ends() {
     );
     assert_eq!((answer.from_ms, answer.to_ms), (NOON, NOON + 360 * 60_000));
     assert!(answer.is_told && answer.samples.is_empty());
-    // The owner is away all the time: whatever ends idle time ends all leases.
+    // The owner is away all the time, so leases and idle time have the same ends.
     let idle = AvailabilityQuestion {
         scope: Scope::Idle,
         ..question()
@@ -151,7 +151,8 @@ fn time_that_a_clock_tells_twice_is_available_once() {
 fn samples_say_what_a_policy_could_know() {
     let mut r = Recording::new();
     r.host("a", 300);
-    // The owner is active at 0 and away from then on; a gap before 30; at 35 idleness is unknown.
+    // The owner is active at 0 and away from then on. A gap lies before 30. At 35 the owner's activity is
+    // unknown.
     for (i, minute) in [0, 5, 10, 30, 35].into_iter().enumerate() {
         let row = SampleRow {
             owner_idle_ms: (minute < 35).then_some(minute * 60_000),

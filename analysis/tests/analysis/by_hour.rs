@@ -1,13 +1,13 @@
 //! Availability and reclaims by hour of the week, worked by hand.
 //!
 //! One host of 1 GiB on Friday, 20 November 2026, with a sample every ten minutes from 11:00 to 14:00 UTC.
-//! 900 MiB are available, but 100 MiB from 12:30 to 12:40. The owner is away from 11:30 to 13:16.
+//! 900 MiB are available, except from 12:30 to 12:40: 100 MiB. The owner is away from 11:30 to 13:16.
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters, Scope};
 use gleaner_schemas::rows::SampleRow;
 
-/// Samples at `minutes` from noon.
+/// A recording with samples at `minutes`, counted from noon.
 fn recorded(minutes: impl Iterator<Item = i64>, is_in_sight: bool) -> Recording {
     let mut r = Recording::new();
     r.host("a", 600);
@@ -38,8 +38,8 @@ fn found(is_in_sight: bool, time_zone: &str) -> Findings {
         .unwrap()
 }
 
-/// Weekday, hour, available minutes of sixty, share still available an hour later, minutes that this share
-/// rests on.
+/// Weekday; hour; available minutes of the sixty; share of them after which the region is still available an
+/// hour later; minutes for which this outcome is known.
 type Hour = (i64, i64, f64, Option<f64>, f64);
 
 fn hours(f: &Findings, scope: Scope, region_mib: i64) -> Vec<Hour> {
@@ -58,8 +58,9 @@ fn hours(f: &Findings, scope: Scope, region_mib: i64) -> Vec<Hour> {
 #[test]
 fn availability_by_hour() {
     let f = found(true, "UTC");
-    // Available from 11:00 to 12:30, ended by memory; of this, 11:00 to 11:30 lasts for an hour. Available
-    // from 12:40 to 14:00, the trace's end; of this, 12:40 to 13:00 can be followed for an hour.
+    // The first period lasts from 11:00 to 12:30, when memory runs short: only after an instant from 11:00 to
+    // 11:30 does it last another hour. The second lasts from 12:40 to 14:00, the trace's end: only the hour
+    // after an instant from 12:40 to 13:00 is within the trace.
     let middle = [
         (5, 11, 60.0, Some(0.5), 60.0),
         (5, 12, 50.0, Some(0.4), 50.0),
@@ -74,11 +75,12 @@ fn availability_by_hour() {
     assert_eq!(hours(&f, Scope::All, 64), smallest);
     let largest = [11, 12, 13].map(|hour| (5, hour, 0.0, None, 0.0));
     assert_eq!(hours(&f, Scope::All, 1024), largest);
-    // Neither the other size in the middle, nor a size that no host can have.
+    // Only the smallest, a middle and the largest size have figures by hour: not the other middle size, 512,
+    // and not 2048, which no host can have.
     assert_eq!(hours(&f, Scope::All, 512), []);
     assert_eq!(hours(&f, Scope::All, 2048), []);
-    // Idle from 11:30 to 13:16: no period lasts for an hour, and the outcome is known for all instants before
-    // 13:00.
+    // The idle period lasts from 11:30 to 13:16. Instants before 13:00 have a known outcome an hour later;
+    // none of their periods lasts that long.
     let idle = [
         (5, 11, 30.0, Some(0.0), 30.0),
         (5, 12, 50.0, Some(0.0), 50.0),
@@ -117,7 +119,7 @@ fn reclaims_by_hour() {
             (r.weekday, r.hour, r.returns_count, minutes, r.per_idle_hour)
         })
         .collect();
-    // One hour ahead of UTC.
+    // In Berlin, the hours are one ahead of UTC.
     let expected = [
         (5, 12, 0, 30.0, Some(0.0)),
         (5, 13, 0, 60.0, Some(0.0)),

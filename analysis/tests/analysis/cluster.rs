@@ -1,4 +1,5 @@
-//! The cluster's measures worked by hand: cells of a minute, hosts of 1 GiB, a headroom of 256 MiB.
+//! The cluster's measures worked by hand: cells of a minute, hosts of 1 GiB, a headroom of 256 MiB (a cell is
+//! a step of the time grid).
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters, Peak, Residence, Scope};
@@ -18,7 +19,7 @@ fn parameters() -> Parameters {
     }
 }
 
-/// A host whose owner is away all the time, from (second, MiB available).
+/// Records a host whose owner is away all the time. `samples` are pairs: second, MiB available.
 fn away(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
     for (i, &(second, available)) in samples.iter().enumerate() {
         let row = SampleRow {
@@ -29,15 +30,15 @@ fn away(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
     }
 }
 
-/// A host whose idleness is unknown, from (second, MiB available).
+/// Records a host whose owner's activity is unknown. `samples` are pairs: second, MiB available.
 fn blind(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
     for (i, &(second, available)) in samples.iter().enumerate() {
         r.row(host, 10 + i as i64, second, &sample(available));
     }
 }
 
-/// Host a, idleness unknown, has 600 for half of the first minute, 400 for the other half, then 500. Host b
-/// is idle and there from the second minute on.
+/// On host a, idleness is unknown. It has 600 MiB available for half of the first minute, 400 for the other
+/// half, then 500. Host b exists from the second minute on, and is idle.
 fn two_hosts() -> Findings {
     let mut r = Recording::new();
     let a = [(0, 600), (30, 400), (60, 500), (120, 500), (180, 700)];
@@ -87,9 +88,9 @@ fn totals_are_of_the_hosts_seen() {
         ]
     );
     let harvestable = f.cluster_over_time.iter().map(|p| p.idle_harvestable_bytes);
-    // MemAvailable less the headroom.
+    // MemAvailable less the headroom of 256 MiB; b has 300 MiB, then 200.
     assert!(harvestable.map(mib).eq([None, Some(44.0), Some(0.0)]));
-    // On all hosts: a's 344 and 144, then 244; with b's 44 and 0.
+    // On all hosts: a has 344 and 144 in the first minute, then 244; b has 44, then 0.
     let harvestable = f.cluster_over_time.iter().map(|p| p.harvestable_bytes);
     assert!(
         harvestable
@@ -118,8 +119,8 @@ fn a_cell_that_is_cut_is_not_seen() {
         ..HostRow::default()
     };
     r.row("a", 0, 0, &row);
-    // The trace begins in the first minute, a gap lies in the fourth and fifth, and the trace ends in the
-    // eighth.
+    // Cells that are cut are missing: the trace begins in the first minute, a gap lies in the fourth to
+    // sixth, and the trace ends in the eighth.
     let times = [(10, 500), (70, 500), (130, 500), (190, 500)];
     blind(&mut r, "a", &times);
     for (i, second) in [320, 380, 440].into_iter().enumerate() {
@@ -135,7 +136,7 @@ fn a_cell_that_is_cut_is_not_seen() {
 #[test]
 fn a_clock_set_back_is_seen_once() {
     let mut r = Recording::new();
-    // Three minutes; then the clock is set back by two minutes.
+    // The host records three minutes; then its clock is set back by two minutes.
     let times = [0, 60, 120, 180, 60, 120, 180, 240];
     for (i, second) in times.into_iter().enumerate() {
         let mib = if i < 4 { 500 } else { 300 };
@@ -145,7 +146,7 @@ fn a_clock_set_back_is_seen_once() {
     let found: Vec<_> = (f.cluster_over_time.iter())
         .map(|p| (p.hosts_seen_count, p.available_bytes / BYTES))
         .collect();
-    // The earlier record of a cell stays.
+    // If a cell is recorded twice, the first record counts.
     assert_eq!(
         found,
         [(1.0, 500.0), (1.0, 500.0), (1.0, 500.0), (1.0, 300.0)]
@@ -176,7 +177,7 @@ fn a_step_of_more_than_a_day_is_held_by_no_sample() {
     assert_eq!((f.gaps.len(), f.cluster_over_time.len()), (0, 2));
 }
 
-/// A gap that the host recorded.
+/// Records a gap with its cause.
 fn gap(r: &mut Recording, host: &str, sequence: i64, from: i64, to: i64, cause: &str) {
     let gap = GapRow {
         from_time_ms: NOON + from * 1000,
@@ -186,7 +187,8 @@ fn gap(r: &mut Recording, host: &str, sequence: i64, from: i64, to: i64, cause: 
     r.row(host, sequence, to, &gap);
 }
 
-/// For 25 minutes a has 244 MiB to lend, and so has b, except in minutes 15 to 17.
+/// For 25 minutes host a has 244 MiB to lend. So has host b, except in minutes 15 to 17, a gap with this
+/// cause.
 fn one_is_gone_for_three_minutes(cause: &str) -> Findings {
     let mut r = Recording::new();
     let minutes = |range: std::ops::RangeInclusive<i64>| -> Vec<(i64, i64)> {
@@ -225,7 +227,8 @@ fn who_sleeps_has_lost_what_it_lent() {
             })
             .collect()
     };
-    // Ten minutes from each of minutes 0 to 14: from 5 on, b's memory is lost.
+    // The horizon is ten minutes, and minutes 0 to 14 can be followed. From minute 5 on, b's memory is lost
+    // within the horizon.
     let mut expected = Vec::new();
     for residence in [Residence::Stays, Residence::Somewhere] {
         for probability in [0.5, 0.9] {
@@ -234,7 +237,7 @@ fn who_sleeps_has_lost_what_it_lent() {
     }
     assert_eq!(found("sleep"), expected);
     assert_eq!(found("late"), expected);
-    // From ten of the fifteen minutes on, one of two copies is lost, never both.
+    // From ten of these fifteen minutes on, one of two copies is lost; both are never lost.
     let f = one_is_gone_for_three_minutes("sleep");
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
     assert_eq!(
@@ -259,7 +262,8 @@ fn who_sleeps_has_lost_what_it_lent() {
             .iter()
             .all(|c| c.copies_count == 2 && c.ahead_s == 600.0)
     );
-    // The other outcomes are unknown: minutes 0 to 4 remain.
+    // In a gap with the cause `unwritable` nothing is known of the host. Ten outcomes are therefore unknown:
+    // only minutes 0 to 4 count.
     let unknown = |residence| (residence, 0.5, 488, 1.0, 5);
     assert_eq!(
         found("unwritable"),
@@ -273,7 +277,7 @@ fn who_is_not_reached_has_lost_what_it_lent() {
     let minutes: Vec<_> = (0..=25).map(|minute| (minute * 60, 500)).collect();
     away(&mut r, "a", &minutes);
     away(&mut r, "b", &minutes);
-    // The collector hears from b every minute, except in minutes 14 to 20.
+    // The collector hears from b every minute, but not in minutes 14 to 20.
     let clock = ClockRow {
         skew_ms: 0,
         collector: None,
@@ -282,21 +286,23 @@ fn who_is_not_reached_has_lost_what_it_lent() {
         r.row("b", 1000 + minute, minute * 60, &clock);
     }
     let f = r.analyzed(&parameters()).unwrap();
-    // Ten minutes from each of minutes 0 to 14: from 3 on, b's reach into the silence.
+    // The horizon is ten minutes, and minutes 0 to 14 can be followed. From minute 3 on, it reaches into b's
+    // silence.
     let stays: Vec<_> = (f.guarantees.iter())
         .filter(|g| g.scope == Scope::All && g.residence == Residence::Stays)
         .map(|g| (g.probability, g.bytes / MIB, g.cells_count))
         .collect();
     assert_eq!(stays, [(0.5, 244, 15), (0.9, 244, 15)]);
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
-    // From 13 on, b has nothing to lend.
+    // From minute 13 on, b has nothing to lend.
     assert_eq!(
         (pair.choices_count, pair.none_lost_probability),
         (13.0, 3.0 / 13.0)
     );
 }
 
-/// Six minutes of a host whose owner is away except for one visit, `seconds_before` minute 4.
+/// Six minutes of a host whose owner is away, except for one short visit, `seconds_before` seconds before
+/// minute 4.
 fn visited(r: &mut Recording, host: &str, seconds_before: i64) {
     let idle_s = [3600, 3660, 3720, 3780].into_iter();
     let idle_s = idle_s.chain([0, 60, 120].map(|s| s + seconds_before));
@@ -335,7 +341,7 @@ fn owners_come_back_together() {
     let [hour] = &f.returns_by_hour[..] else {
         panic!("{:?}", f.returns_by_hour)
     };
-    // Friday.
+    // Weekday 5 is Friday.
     assert_eq!((hour.weekday, hour.hour, hour.cells_count), (5, 12, 6));
     assert_eq!(
         (hour.mean_returns_per_cell, hour.max_returns_per_cell),
@@ -344,8 +350,8 @@ fn owners_come_back_together() {
     assert_eq!(hour.share_of_idle_hosts, Some(2.0 / 18.0));
     assert!((hour.mean_reclaimed_bytes / BYTES - 488.0 / 6.0).abs() < 1e-6);
     assert_eq!(hour.max_reclaimed_bytes, 488 * MIB);
-    // The owners left immediately: all of that minute is idle time, but no lease of these hosts lasts through
-    // it.
+    // The owners left immediately, so all of that minute is idle time. But no lease of these hosts lasts
+    // through it.
     let visit = &f.cluster_over_time[3];
     assert_eq!(visit.hosts_idle_count, Some(3.0));
     assert_eq!(visit.min_idle_available_bytes, Some(300 * MIB));
@@ -380,7 +386,7 @@ fn classes_and_hosts_give_their_parts() {
             )
         })
         .collect();
-    // a: 1500 of 3072 MiB-minutes available, b: 500 of 8192.
+    // Of 3072 MiB-minutes, a has 1500 available; of 8192, b has 500.
     assert_eq!(
         by_class,
         [
@@ -430,10 +436,10 @@ fn a_pool_saves_where_peaks_are_apart() {
             })
             .collect()
     };
-    // Demands of 924 and 424, then of 424 and 924.
+    // The hosts' demands are 924 and 424 MiB, then 424 and 924.
     let apart = pools(&[(0, 600), (60, 100), (120, 100)]);
     assert_eq!(apart, [(1, 1848, 1848.0), (2, 1848, 1348.0)]);
-    // A host that came later is not known to have saved memory.
+    // For a host that appeared later, no saving is known.
     let later = pools(&[(60, 100), (120, 100)]);
     assert_eq!(later, [(1, 1848, 1848.0), (2, 1848, 1848.0)]);
 }
@@ -462,7 +468,7 @@ fn a_host_demands_nothing_while_it_is_off_and_its_memory_while_it_sleeps() {
         );
         both.peak_of_sums_bytes / BYTES
     };
-    // a uses 924 MiB; b uses 424, and in minute 7 924.
+    // Host a uses 924 MiB; b uses 424, but 924 in minute 7, while a is off or asleep.
     assert_eq!(pool_needs("boot", "two"), 1348.0);
     assert_eq!(pool_needs("sleep", "one"), 1848.0);
 }
@@ -514,7 +520,7 @@ fn one_host_alone_has_totals_and_says_what_it_lacks() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Compares one host on the grid with a walk, second by second, over its samples and idle periods.
+    /// Compares one host on the grid with a walk over its samples and idle periods, second by second.
     #[test]
     fn a_host_on_the_grid_equals_the_slow_version(
         steps in prop::collection::vec((prop_oneof![8 => 5..200i64, 1 => 201..500i64], 0..900i64, 0..200i64), 1..60)

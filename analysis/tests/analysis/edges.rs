@@ -1,4 +1,4 @@
-//! Datasets at the edge of the plausible: each gives an answer, or an error that says what to do.
+//! Datasets with extreme or contradictory figures: each gives a result, or an error that says what to do.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, analyze_together};
@@ -90,8 +90,8 @@ fn nothing_but_gaps() {
 
 #[test]
 fn a_clock_set_back_is_a_gap_and_order_is_kept() {
-    // Recorded at 0, 90, 180; then the clock is set back by 135 s: 135, 225. Sorted by time, the
-    // samples would mix.
+    // Samples at 0, 90 and 180 s; then the clock is set back by 135 s, and samples follow at 135 and 225 s.
+    // Sorted by time, the samples before and after the change would mix.
     let mut r = Recording::new();
     r.host("a", 90);
     let times = [0, 90, 180, 135, 225];
@@ -133,7 +133,7 @@ fn a_second_database_of_a_host_goes_on_after_the_first() {
     r.host("a", 90);
     r.row_in("old", "a", 1, 0, &in_sight(500));
     r.row_in("old", "a", 2, 90, &in_sight(500));
-    // Sequence numbers restart.
+    // In the new database, sequence numbers start again at 1.
     r.row_in("new", "a", 1, 180, &in_sight(500));
     let f = r.analyzed(&parameters()).unwrap();
     assert_eq!(

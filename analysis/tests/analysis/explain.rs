@@ -7,7 +7,8 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::findings::{Explanation, Parameters};
 use gleaner_schemas::rows::{FileRow, GapRow, HostRow, ProcessRow, SampleRow};
 
-/// Host a: samples at 0, 90 and, after a sleep, 900 s; the second has a process and two files.
+/// Explains a sample. Host a has samples at 0, 90 and, after a sleep, 900 s; the second has a process and two
+/// files.
 fn explained(host: &str, at_s: Option<i64>) -> Result<Explanation, AnalysisError> {
     let mut r = Recording::new();
     let described = HostRow {
@@ -19,7 +20,7 @@ fn explained(host: &str, at_s: Option<i64>) -> Result<Explanation, AnalysisError
     r.row("a", 0, 0, &described).row("b", 0, 0, &described);
     for (sequence, second) in [(1, 0), (2, 90), (4, 900)] {
         let row = SampleRow {
-            // 60 MiB of dynamic kernel: 984 − 400 − 300 − 10 − 204 − 10.
+            // Dynamic kernel is 60 MiB: 984 − 400 − 300 − 10 − 204 − 10.
             mem_total_bytes: 984 * MIB,
             mem_free_bytes: 400 * MIB,
             anon_bytes: Some(300 * MIB),
@@ -88,11 +89,11 @@ fn each_figure_is_the_sum_of_its_terms() {
     );
     let terms: Vec<_> = process.terms.iter().map(|t| t.bytes).collect();
     assert_eq!(terms, [Some(300 * MIB), None, Some(24 * MIB)]);
-    // 30 + 30 − 24, while the sample's file cache is 0.
+    // The terms sum to 30 + 30 − 24 = 36, while the sample's file cache is 0.
     assert_eq!(of("file_cache").unexplained_bytes, Some(-36 * MIB));
     assert_eq!(of("available").bytes, Some(600 * MIB));
     assert_eq!(of("available").unexplained_bytes, Some(0));
-    // 600 less 25 % of 1024.
+    // Harvestable memory is 600 MiB less 25 % of 1024.
     assert_eq!(of("harvestable").unexplained_bytes, Some(0));
 
     assert_eq!(
@@ -139,7 +140,8 @@ fn a_time_without_samples_is_said_to_be_one() {
     assert_eq!(explained("a", Some(950)).unwrap().time_ms, NOON + 900_000);
 }
 
-/// An imported host's figures mean what its trace's importer says; no sum is given if the trace lacks a term.
+/// The figures of an imported host are explained by its importer's description. No sum is given if the trace
+/// lacks one of its terms.
 #[test]
 fn an_imported_host_is_explained_by_its_trace() {
     let folder = tempfile::tempdir().unwrap();

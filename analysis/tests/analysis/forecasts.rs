@@ -6,7 +6,8 @@ use gleaner_schemas::rows::{GapRow, SampleRow};
 
 const DAY_S: i64 = 86_400;
 
-/// Days of samples every ten minutes from noon on; `available` returns MiB for each second.
+/// Records `days` days of samples, one every ten minutes from noon on; `available` returns the MiB for a
+/// second.
 fn record(r: &mut Recording, host: &str, days: i64, available: &dyn Fn(i64) -> i64) {
     r.host(host, 600);
     for (at, second) in (0..days * DAY_S).step_by(600).enumerate() {
@@ -44,7 +45,7 @@ fn what_never_fails_is_forecast_to_last() {
     let mut r = Recording::new();
     record(&mut r, "a", 6, &|_| 700);
     record(&mut r, "b", 6, &|_| 700);
-    // Observed for half a day.
+    // Host c is observed for only half a day.
     r.host("c", 600)
         .row("c", 1, 0, &sample(700))
         .row("c", 2, DAY_S / 2, &sample(700));
@@ -53,8 +54,8 @@ fn what_never_fails_is_forecast_to_last() {
         for model in ["gleaner", "climatology", "age", "host_rate", "bins"] {
             let q = quality(&found, scope, 3600, model);
             assert_eq!((q.brier_score, q.hosts_count), (0.0, 2), "{q:?}");
-            // From noon to noon: seven calendar days, of which the last three and a half are scored. The last
-            // hour's instants have no known outcome.
+            // Six days from noon to noon touch seven calendar days. The first four are only learnt from. The
+            // last two and a half are scored, without the last hour's instants, whose outcomes are unknown.
             assert_eq!(
                 (q.origins_count, q.instants_count),
                 (3, 2 * (2 * 144 + 72 - 7)),
@@ -62,7 +63,7 @@ fn what_never_fails_is_forecast_to_last() {
             );
         }
     }
-    // One region by size and one by share, nine horizons, both scopes, two hosts.
+    // One region by size and one by share; nine horizons; both scopes; two hosts.
     assert_eq!(found.forecasts.len(), 2 * 9 * 2 * 2);
     assert!(found.forecasts.iter().all(|f| f.probability == 1.0));
     let half = found
@@ -99,7 +100,7 @@ fn habits_of_the_hour_are_learnt() {
             brier(baseline)
         );
     }
-    // At the last sample, ten minutes to noon, the hour is within twelve hours but not within six.
+    // The last sample is at ten minutes to noon: 20:00 to 21:00 is within twelve hours, but not within six.
     let forecast = |host, ahead_s| {
         let mut such = found.forecasts.iter().filter(|f| {
             f.host_id == host
@@ -124,9 +125,9 @@ fn scattered(seed: u64) -> u64 {
 
 #[test]
 fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
-    // Both hosts alternate between little and much available memory, five hours each, so that the time of day
-    // has no influence. Host a loses the region in one of eight instants while it has little memory, host b
-    // while it has much.
+    // Both hosts alternate between little and much available memory, every five hours, so the time of day has
+    // no influence. Host a loses the region in one of eight instants while it has little memory, host b while
+    // it has much.
     let fares = |seed: u64, loses_with_little: bool| {
         move |second: i64| {
             let has_little = second / 18_000 % 2 == 0;
@@ -146,12 +147,13 @@ fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
     for ahead_s in [3600, 7200] {
         let of = |model| quality(&found, Scope::All, ahead_s, model);
         let gleaner = of("gleaner");
-        // All hosts' share in a state, and one host's share over all states, are equal for both hosts.
+        // The baselines use all hosts' share in a state, or one host's share over all states: both are equal
+        // for the two hosts.
         for pooled in ["climatology", "age", "host_rate", "bins"] {
             let pooled = of(pooled).brier_score;
             assert!(gleaner.brier_score < 0.9 * pooled, "{gleaner:?} {pooled}");
         }
-        // The forecasts are as far apart as they should be.
+        // The forecasts of the two hosts are as far apart as the outcomes.
         let slope = gleaner.calibration_slope.unwrap();
         assert!((0.8..1.25).contains(&slope), "{gleaner:?}");
         assert!(gleaner.reliability < 0.005, "{gleaner:?}");
@@ -167,7 +169,7 @@ fn a_sleep_loses_regions_and_an_unexplained_gap_does_not() {
         r.host("a", 600);
         let mut sequence = 0;
         for second in (0..6 * DAY_S).step_by(600) {
-            // Six hours a day without samples.
+            // From the second day on, the first six hours of each day have no samples.
             if second % DAY_S < 6 * 3600 && second >= DAY_S {
                 continue;
             }
@@ -195,7 +197,7 @@ fn a_sleep_loses_regions_and_an_unexplained_gap_does_not() {
     };
     let unexplained = with_gaps(None);
     assert_eq!(lost(&unexplained, 14_400), Some(0.0));
-    // Only the first day's run is long enough, and it ends exactly at the horizon.
+    // Only the first day's run is long enough for this horizon, but it ends exactly there.
     assert_eq!(lost(&unexplained, 86_400), None);
     let asleep = with_gaps(Some("sleep"));
     let hour = lost(&asleep, 3600).unwrap();
@@ -217,6 +219,6 @@ fn too_little_is_no_forecast() {
             .filter(move |n| n.measure == measure)
             .count()
     };
-    // The trace is too short, and has no idle time.
+    // Both scopes have no forecast: the trace is too short, and it has no idle time.
     assert_eq!((of("forecasts"), of("forecast_quality")), (2, 1));
 }

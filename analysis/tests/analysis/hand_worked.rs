@@ -1,7 +1,7 @@
-//! A tiny fleet, every measure worked by hand.
+//! A fleet of two hosts, with every measure worked by hand.
 //!
-//! Host a, 1 GiB, a sample every 90 s. The owner leaves at 60 s and is back at 570 s. At 720 s the agent
-//! was stopped for a while.
+//! Host a has 1 GiB and a sample every 90 s. The owner leaves at 60 s and is back at 570 s. After the sample
+//! at 540 s, the agent is stopped for a while.
 //!
 //! | sample      |  0 |  1  |  2  |  3  |  4  |  5  |  6  | gap |  7   |  8   |
 //! | ---         | --- | --- | --- | --- | --- | --- | --- | --- | ---  | ---  |
@@ -9,7 +9,7 @@
 //! | available   | 600 | 600 | 300 | 100 | 600 | 600 | 600 |     | 600  | 700  |  MiB
 //! | owner idle  |  0 | 30  | 120 | 210 | 300 | 390 | 480 |     | 5    | 95   |  s
 //!
-//! Host b, 4 GiB, two samples, no source of activity.
+//! Host b has 4 GiB, two samples, and no source of activity.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{
@@ -40,7 +40,7 @@ fn fleet() -> Recording {
             agent_cpu_us: if i == 0 { 18_000 } else { 9_000 },
             ..sample(available)
         };
-        // Sequence number 8 belongs to the gap.
+        // Sequence number 8 belongs to the record of the gap.
         let sequence = if i < 7 { i + 1 } else { i + 2 } as i64;
         r.row("a", sequence, second, &row);
     }
@@ -126,7 +126,7 @@ fn hosts_gaps_and_what_tracing_cost() {
     assert_eq!(cost.cpu_share, Some(10.0 / 90_000.0));
     assert_eq!(cost.max_rss_bytes, 5 * MIB);
 
-    // Eight times 1 MiB and once −8 MiB.
+    // The residual is 1 MiB in eight samples and −8 MiB in one.
     let residual = &f.residuals[0];
     assert_eq!(
         (residual.mean_bytes, residual.max_abs_bytes),
@@ -145,11 +145,11 @@ fn usage<'a>(f: &'a Findings, size_class: &str, category: &str) -> &'a MemoryUsa
 #[test]
 fn use_of_memory_by_class_and_all() {
     let f = found();
-    // 600 six times, 300, 100, 700: the sum is 4700.
+    // Available is 600 MiB six times, then 300, 100 and 700: the sum is 4700.
     let a = usage(&f, "512-1024 MiB", "available");
     let mib = |bytes: f64| bytes / MIB as f64;
     assert!((mib(a.mean_bytes) - 4700.0 / 9.0).abs() < 1e-9);
-    // Sum of squares: 6 × 360000 + 90000 + 10000 + 490000 = 2750000; minus 4700²/9, divided by 8.
+    // The sum of squares is 6 × 360000 + 90000 + 10000 + 490000 = 2750000; minus 4700²/9, divided by 8.
     let sd = ((2_750_000.0 - 4700.0 * 4700.0 / 9.0) / 8.0_f64).sqrt();
     assert!((mib(a.sd_bytes.unwrap()) - sd).abs() < 1e-9);
     assert_eq!((a.min_bytes, a.max_bytes), (100 * MIB, 700 * MIB));
@@ -157,19 +157,20 @@ fn use_of_memory_by_class_and_all() {
         (mib(a.median_bytes), a.hosts_count, a.samples_count),
         (600.0, 1, 9)
     );
-    // The first and the last of nine samples.
+    // With nine samples, the 5 and 95 % quantiles are the smallest and the largest sample.
     assert_eq!((mib(a.p5_bytes), mib(a.p95_bytes)), (100.0, 700.0));
-    // Over both hosts: 4700 + 1800 over 11 samples.
+    // The mean over both hosts is 4700 + 1800 over 11 samples.
     let all = usage(&f, "all", "available");
     assert!((mib(all.mean_bytes) - 6500.0 / 11.0).abs() < 1e-9);
     assert_eq!((all.hosts_count, all.samples_count), (2, 11));
     // Host b has no static kernel figure and no MemAvailable: pooled figures are host a's.
     assert_eq!(usage(&f, "all", "static_kernel").hosts_count, 1);
-    // MemAvailable less 15 % of 1 GiB (161061273 bytes), at least 0, which is reached at 100 MiB.
+    // Harvestable is MemAvailable less 15 % of 1 GiB (161061273 bytes), at least 0. It is 0 while 100 MiB are
+    // available.
     let harvestable = usage(&f, "all", "harvestable");
     assert_eq!((harvestable.hosts_count, harvestable.min_bytes), (1, 0));
     assert_eq!(harvestable.max_bytes, 700 * MIB - 161_061_273);
-    // The categories' means add up to physical memory's.
+    // The means of the categories add up to the mean physical memory.
     let names = [
         "static_kernel",
         "dynamic_kernel",
@@ -204,7 +205,7 @@ fn dips() {
         })
         .collect();
     let at = NOON + 270_000;
-    // Then thresholds of 5, 10 and 25 % of a's 1 GiB.
+    // The last three thresholds are 5, 10 and 25 % of a's 1 GiB.
     let relative = [(51, 0, 100, at), (102, 1, 100, at), (256, 1, 100, at)];
     assert_eq!(a[..2], [(200, 1, 100, at), (301, 2, 100, at)]);
     assert_eq!(a[2..], relative);
@@ -236,7 +237,7 @@ fn dips_by_hosts() {
         (31, 0, 2),
     ];
     assert_eq!(of(301), expected);
-    // b has 4 GiB, of which 900 MiB are available: below a quarter in both of its samples.
+    // Host b has 4 GiB, of which 900 MiB are available: below a quarter in both of its samples.
     let quarter = f
         .dip_hosts
         .iter()
@@ -267,7 +268,8 @@ fn periods<'a>(
 #[test]
 fn availability_periods() {
     let f = found();
-    // 512 MiB on a: 0-180 (cut at the start), 360-540 (cut by the gap), 1000-1090 (cut at both ends).
+    // 512 MiB are available on a at 0-180 (cut at the start), 360-540 (cut by the gap), 1000-1090 (cut at
+    // both ends).
     let p = periods(&f, "512-1024 MiB", Scope::All, 512);
     assert_eq!((p.periods_count, p.censored_count), (3, 3));
     assert_eq!(
@@ -276,22 +278,23 @@ fn availability_periods() {
     );
     assert_eq!(p.restricted_mean_s, Some(180.0)); // no end was seen
     assert_eq!(p.available_time_share, Some(450.0 / 630.0));
-    // 256 MiB: the first period lasts to 270.
+    // For 256 MiB, the first period lasts to 270.
     let p = periods(&f, "512-1024 MiB", Scope::All, 256);
     assert_eq!((p.periods_count, p.mean_s), (3, Some(180.0)));
-    // Including b's 90 s.
+    // Class `all` includes b's 90 s.
     let p = periods(&f, "all", Scope::All, 256);
     assert_eq!(
         (p.periods_count, p.censored_count, p.mean_s),
         (4, 4, Some(157.5))
     );
     assert_eq!(p.available_time_share, Some(630.0 / 720.0));
-    // Idle from 60 (samples at 90 to 540): 512 MiB from 90 to 180, and from 360 to 540, cut by the gap.
+    // Idle from 60 (samples at 90 to 540): 512 MiB are available from 90 to 180, and from 360 to 540, cut by
+    // the gap.
     let p = periods(&f, "512-1024 MiB", Scope::Idle, 512);
     assert_eq!((p.periods_count, p.censored_count), (2, 1));
     assert_eq!((p.mean_s, p.restricted_mean_s), (Some(135.0), Some(135.0)));
     assert_eq!(p.available_time_share, Some(270.0 / 630.0));
-    // b's idle time is unknown: class `all` is host a only, and b's class has no idle scope.
+    // Host b's idle time is unknown: class `all` is host a only, and b's class has no idle scope.
     assert_eq!(periods(&f, "all", Scope::Idle, 512).periods_count, 2);
     let b_idle = |p: &&AvailabilityPeriods| p.size_class == "2-4 GiB" && p.scope == Scope::Idle;
     assert_eq!(f.availability_periods.iter().find(b_idle), None);
@@ -320,7 +323,8 @@ fn idle_periods_and_quotas() {
     let a = &f.quotas[0];
     assert_eq!((a.time_ms, a.quota_bytes), (NOON + 1_090_000, 0));
     assert_eq!(a.paper_quota_bytes, 700 * MIB - 161_061_273);
-    // Active at 995 s, but the load before 1000 s is unknown: 1000 + 300.
+    // The owner was active at 995 s, but the load before 1000 s is unknown: the host may be idle from 1000 +
+    // 300 s on.
     assert_eq!(
         a.reason,
         "not idle yet: seen with a low load for only 1 min 30 s; could be lent at 12:21:40 UTC"
@@ -328,7 +332,7 @@ fn idle_periods_and_quotas() {
     let b = &f.quotas[1];
     assert_eq!((b.quota_bytes, b.harvestable_bytes), (0, None));
 
-    // The trace's first seven samples end in the idle period.
+    // A trace of only the first seven samples ends in the idle period.
     let mut shorter = Recording::new();
     shorter.host("a", 90);
     for (i, (second, available, owner_idle)) in A.into_iter().take(7).enumerate() {
@@ -424,8 +428,8 @@ fn process(pid: i64, name: &str, anon_mib: i64, cpu_ms: Option<i64>) -> ProcessR
 
 #[test]
 fn top_processes_by_name() {
-    // cc1: samples 1 (two of them: 11 + 21 MiB) and 3 (31 MiB); mean 31.5, largest 32.
-    // editor: samples 1 to 3, 5 MiB each. A name whose memory was never known is left out.
+    // cc1 runs in samples 1 (two processes: 11 + 21 MiB) and 3 (31 MiB): mean 31.5, largest 32. editor runs
+    // in samples 1 to 3, with 5 MiB each. A name whose memory was never known is left out.
     let mut r = fleet();
     r.row("a", 1, 0, &process(7, "cc1", 10, Some(500)))
         .row("a", 1, 0, &process(8, "cc1", 20, None))

@@ -1,11 +1,11 @@
-//! Views by hour of the week, worked by hand. Noon is that of Friday, 20 November 2026, UTC.
+//! Findings by hour of the week, worked by hand. Noon is that of Friday, 20 November 2026, UTC.
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_analysis::AnalysisError;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::SampleRow;
 
-/// Samples at 11:50, 12:05 and 12:50; the owner left at 12:00.
+/// Findings of samples at 11:50, 12:05 and 12:50; the owner left at 12:00.
 fn found(time_zone: &str) -> Result<Findings, AnalysisError> {
     let mut r = Recording::new();
     r.host("a", 2700);
@@ -67,7 +67,7 @@ fn worked_by_hand() {
         })
         .collect();
     let limit = Some(400 * MIB);
-    // 5 % of 1 GiB are 51 MiB.
+    // A threshold of 5 % of 1 GiB is 51 MiB.
     let expected = [
         (11, limit, None, 0, 1),
         (12, limit, None, 2, 2),
@@ -80,7 +80,7 @@ fn worked_by_hand() {
         .filter(|i| i.size_class == "all")
         .map(|i| (i.weekday, i.hour, i.samples_count, i.idle_share))
         .collect();
-    // The load is known and low from 11:50 on; the owner is away since 12:00.
+    // The load is known and low from 11:50 on; the owner has been away since 12:00.
     assert_eq!(idle, [(5, 11, 1, 0.0), (5, 12, 2, 1.0)]);
 }
 

@@ -25,7 +25,7 @@ const GAPS: [(i64, i64, &str); 3] = [
     (260, 300, "unwritable"),
 ];
 
-/// The host; its collector's clock is two minutes behind the host's.
+/// The recorded host; its collector's clock is two minutes behind the host's.
 pub(crate) fn recorded(host: &str, is_collected: bool) -> Recording {
     let mut r = Recording::new();
     add(&mut r, host, is_collected);
@@ -89,10 +89,10 @@ fn odds(f: &Findings, minutes: i64) -> &AvailabilityOdds {
 fn ends_and_cuts() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
-    // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all are cut by a gap or an end of the trace.
+    // Periods as seen: 0-30, 35-60, 120-180, 200-260, 300-360. All are cut by a gap or an end of the trace.
     assert_eq!((p.periods_count, p.censored_count), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
-    // As leases, the fourth becomes 200-220 and 240-260.
+    // As leases, the fourth period becomes two: 200-220 and 240-260.
     assert_eq!((p.start_censored_count, p.end_censored_count), (2, 2));
     let ended = [
         p.ended_by_owner_count,
@@ -103,8 +103,8 @@ fn ends_and_cuts() {
         p.ended_by_agent_count,
     ];
     assert_eq!(ended, [0, 0, 1, 1, 1, 1]);
-    // Lengths: 20 (network), 20 censored, 25 (sleep), 30 cut at its start, 60 (agent), 60 cut at both ends.
-    // S = 5/6 after 20, 5/6 × 3/4 after 25, 5/16 after 60.
+    // Lengths of leases: 20 (network), 20 censored, 25 (sleep), 30 cut at its start, 60 (agent), 60 cut at
+    // both ends. The surviving share S is 5/6 after 20, 5/6 × 3/4 after 25, 5/16 after 60.
     let curve = f.survival_curves.iter().filter(|c| c.size_class == "all");
     let curve: Vec<_> = curve.filter(|c| c.scope == Scope::All).collect();
     let counts: Vec<_> = curve
@@ -129,10 +129,11 @@ fn ends_and_cuts() {
     assert_eq!(p.median_survival_s, Some(3600.0));
     let mean = 20.0 + 5.0 * 5.0 / 6.0 + 35.0 * 0.625;
     assert!(near(p.restricted_mean_s.unwrap(), mean * 60.0));
-    // Without 0-30 and 300-360: 20, 20 censored, 25, 60; S = 3/4, 3/8.
+    // Without the leases whose start was not seen, 0-30 and 300-360, the lengths are 20, 20 censored, 25 and
+    // 60: S is 3/4, then 3/8.
     let mean = 20.0 + 5.0 * 0.75 + 35.0 * 0.375;
     assert!(near(p.restricted_mean_start_seen_s.unwrap(), mean * 60.0));
-    // Causes: the network ends 1/6 at 20, the sleep 5/6 × 1/4 at 25.
+    // By half an hour, the network has ended 1/6 (at 20), the sleep 5/6 × 1/4 (at 25).
     let by_half_an_hour = |cause| {
         let all = f.period_ends.iter().filter(|e| e.size_class == "all");
         let mut all = all.filter(|e| e.scope == Scope::All && e.cause == cause);
@@ -143,7 +144,7 @@ fn ends_and_cuts() {
     assert!(near(by_half_an_hour(EndCause::Network), 1.0 / 6.0));
     assert!(near(by_half_an_hour(EndCause::SleepOrPower), 5.0 / 24.0));
     assert_eq!(by_half_an_hour(EndCause::Memory), 0.0);
-    // Six periods give a bound for the median only: the shortest length; half of the lengths are censored.
+    // Six periods give a bound only for the median: the shortest length. Half of the lengths are censored.
     let bounds: Vec<_> = f
         .period_bounds
         .iter()
@@ -163,8 +164,8 @@ fn ends_and_cuts() {
 #[test]
 fn the_owner_is_away_all_the_time() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
-    // The owner has been away since before the trace: whatever ends idle time ends all leases, so both
-    // scopes agree.
+    // The owner has been away since before the trace, so leases and idle time have the same ends: both scopes
+    // agree.
     let (all, idle) = (periods(&f, Scope::All), periods(&f, Scope::Idle));
     assert_eq!(
         (idle.start_censored_count, idle.end_censored_count),
@@ -177,8 +178,8 @@ fn the_owner_is_away_all_the_time() {
 #[test]
 fn odds_over_calendar_time() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
-    // Observation ends at 260 and 360. For ten minutes, 0-30, 35-60, 120-180, 200-220, 240-250 and 300-350
-    // count: 195 minutes, of which the last ten before each end are lost.
+    // Observation ends at 260 and 360. Followed for ten minutes, instants in 0-30, 35-60, 120-180, 200-220,
+    // 240-250 and 300-350 count: 195 minutes. Before each of the four ends, the last ten minutes are lost.
     let ten = odds(&f, 10);
     assert_eq!(ten.observed_s, 195.0 * 60.0);
     let lost = 10.0 / 195.0;
@@ -197,8 +198,8 @@ fn odds_over_calendar_time() {
     );
     assert!((ten.available_probability + 4.0 * lost - 1.0).abs() < 1e-12);
     assert_eq!((ten.low, ten.high), (None, None)); // one host
-    // For an hour, nothing of the last run counts, and of the first runs all up to 200: 0-30, 35-60,
-    // 120-180; all are lost.
+    // Followed for an hour, no instant of the last run counts, and those of the earlier runs only up to 200:
+    // 0-30, 35-60 and 120-180, all lost.
     let hour = odds(&f, 60);
     assert_eq!(
         (hour.observed_s, hour.available_probability),
@@ -258,7 +259,7 @@ fn hosts_that_are_alike_leave_no_doubt_and_none_is_asked_for() {
 
 #[test]
 fn out_of_sight_is_a_cut() {
-    // Idle from before the trace; from minute 40 on, the owner's activity is unknown.
+    // The owner has been away since before the trace. From minute 40 on, the owner's activity is unknown.
     let mut r = Recording::new();
     r.host("a", 300);
     for (i, minute) in (0..=60).step_by(5).enumerate() {

@@ -19,7 +19,7 @@ fn parameters(measures: &[&str]) -> Parameters {
     }
 }
 
-/// MemAvailable is 600 MiB, from 45 to 50 300 MiB, and unknown at 30.
+/// A recording in which MemAvailable is 600 MiB, but 300 MiB from 45 to 50, and unknown at 30.
 fn harvested() -> Recording {
     let mut r = Recording::new();
     r.host("a", 300);
@@ -38,7 +38,7 @@ fn harvested() -> Recording {
     r
 }
 
-/// A file of 700 MiB is open at 20 only; the owner's activity is unknown from 40 on.
+/// A recording in which a file of 700 MiB is open at 20 only, and the owner's activity is unknown from 40 on.
 fn with_a_file() -> Recording {
     let mut r = Recording::new();
     r.host("a", 300);
@@ -82,7 +82,8 @@ fn sizes(f: &Findings, scope: Scope, notion: Notion) -> Option<&NotionSizes> {
 fn what_is_unknown_cuts_periods_on_both_sides() {
     let f = harvested().analyzed(&parameters(&[])).unwrap();
     for scope in [Scope::All, Scope::Idle] {
-        // 0-25, cut where the size is unknown; 35-45, its start cut likewise; 50-60.
+        // The periods are 0-25, cut where the size is unknown; 35-45, its start cut in the same way; and
+        // 50-60.
         let p = periods(&f, scope, Notion::Harvestable).unwrap();
         assert_eq!((p.periods_count, p.censored_count), (3, 3));
         assert_eq!(
@@ -94,9 +95,9 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
             (2, 2, 1)
         );
         assert_eq!(p.mean_s, Some(15.0 * 60.0));
-        // Known for 25 minutes twice.
+        // The size is known for 25 minutes twice.
         assert_eq!(p.available_time_share, Some(45.0 / 50.0));
-        // Ten minutes later, the outcome is known for 0-15 and 35-45, and for nothing after 50.
+        // Ten minutes later, the outcome is known for instants in 0-15 and 35-45, and for none after 50.
         let of = |o: &&AvailabilityOdds| {
             let is_of_all = o.size_class == "all" && o.ahead_s == 600.0;
             is_of_all && (o.scope, o.notion) == (scope, Notion::Harvestable)
@@ -109,7 +110,7 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
             (available.periods_count, available.longest_s),
             (1, Some(3600.0))
         );
-        // No file was recorded.
+        // No file was recorded, so sizes by the paper's notion are unknown.
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
     }
@@ -120,8 +121,8 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
 
 #[test]
 fn what_is_unknown_ends_what_can_be_followed() {
-    // Harvestable memory is known until 20; the host sleeps from 30 to 60, which ends leases and hides
-    // nothing; at 60 the size is unknown.
+    // Enough memory is harvestable until 20, too little from 20 to 30. The host sleeps from 30 to 60, which
+    // ends leases and hides nothing. At 60 the size is unknown.
     let mut r = Recording::new();
     r.host("a", 300);
     let minutes = (0..=30).step_by(5).chain((60..=120).step_by(5));
@@ -153,9 +154,9 @@ fn what_is_unknown_ends_what_can_be_followed() {
         let odds = f.availability_odds.iter().find(of).unwrap();
         (odds.observed_s / 60.0, odds.available_probability)
     };
-    // Of 0-20 the state half an hour later is unknown; of 65-120 that of the part before 90 is known.
+    // Of 0-20 the state half an hour later is unknown; of 65-120 it is known for the part before 90.
     assert_eq!(half_an_hour(Notion::Harvestable), (25.0, 1.0));
-    // Memory available now can be followed to the end: 0-30, which the sleep ends, and 60-90.
+    // Memory available now can be followed all the time: 0-30, which the sleep ends, and 60-90.
     assert_eq!(half_an_hour(Notion::Available), (60.0, 0.5));
 }
 
@@ -172,14 +173,15 @@ fn how_much_there_is_side_by_side() {
     assert!((harvestable.mean_bytes - (575.0 * mib - headroom)).abs() < 1.0);
     assert_eq!(harvestable.median_bytes, 600.0 * mib - headroom);
     assert_eq!(harvestable.p5_bytes, 300.0 * mib - headroom);
-    // No owner returned.
+    // No owner returned, so no cost of lending is known.
     assert_eq!(harvestable.mean_memory_context_bytes, None);
 }
 
 #[test]
 fn the_papers_notion_ends_where_idleness_cannot_be_told() {
     let f = with_a_file().analyzed(&parameters(&[])).unwrap();
-    // The file is live as long as the owner is known to be away, 0 to 35: of 900 MiB, 200 remain.
+    // The file is live as long as the owner is known to be away, from 0 to 35: of 900 MiB, 200 remain
+    // available.
     for scope in [Scope::All, Scope::Idle] {
         let paper = sizes(&f, scope, Notion::Paper).unwrap();
         assert_eq!(paper.samples_count, 8);
@@ -221,8 +223,8 @@ fn dips_by_each_notion() {
             .map(|d| (d.threshold_bytes.unwrap() / MIB, d.minimum_intervals_count))
             .collect::<Vec<_>>()
     };
-    // By memory available now, one sample has 200 MiB; by the paper's notion, eight do, and the others are
-    // unknown.
+    // By the notion of memory available now, one sample has 200 MiB. By the paper's notion, eight samples
+    // have 200 MiB, and the others are unknown.
     let measures = ["dip_hosts", "notions"];
     assert_eq!(dips(&measures, Notion::Available), [(200, 0), (201, 1)]);
     let by_the_paper = [(200, 0), (201, 1), (201, 6)];
@@ -238,7 +240,7 @@ fn what_lending_would_cost_stands_beside_idle_time() {
     let gentle = &contexts(&f, "all")[1];
     assert_eq!(gentle.mode, LendingMode::Gentle);
     let harvestable = sizes(&f, Scope::Idle, Notion::Harvestable).unwrap();
-    // Ten samples of 500 MiB and one of 300.
+    // Harvestable memory before the headroom: ten samples of 500 MiB and one of 300.
     let mean = (5300.0 / 11.0) * MIB as f64 - HEADROOM as f64;
     assert!((harvestable.mean_bytes - mean).abs() < 1.0);
     assert_eq!(harvestable.mean_quota_bytes, gentle.mean_quota_bytes);
@@ -248,7 +250,7 @@ fn what_lending_would_cost_stands_beside_idle_time() {
         Some(gentle.mean_bytes)
     );
     assert_eq!(harvestable.p99_memory_context_bytes, Some(gentle.p99_bytes));
-    // No lending mode uses this notion, and none lends in all time.
+    // No lending mode uses this notion in idle time, and no mode lends in all time.
     for (scope, notion) in [
         (Scope::Idle, Notion::Available),
         (Scope::All, Notion::Harvestable),

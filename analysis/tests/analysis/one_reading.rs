@@ -1,5 +1,5 @@
-//! The analysis, the simulator and the export agree, for one random trace, on gaps, on the ends of idle
-//! periods, on what each sample could lend, and on footprints and costs of a return.
+//! For one random trace, the analysis, the simulator and the export agree: on gaps, on the ends of idle
+//! periods, on the bytes that each sample could lend, and on footprints and costs of a return.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{analyze, availability};
@@ -25,16 +25,17 @@ struct Step {
     begins_database: bool,
     has_boottime: bool,
     owner_idle_s: Option<i64>,
-    /// The owner's load, and that of memory servers.
+    /// The owner's load; `guest_load5` is the load of memory servers.
     load5: Option<f64>,
     guest_load5: Option<f64>,
     available_mib: i64,
     memory: Memory,
-    /// Pid, start in seconds of the trace, size in MiB.
+    /// Processes: pid, start in seconds of the trace, size in MiB.
     processes: Vec<(i64, i64, Option<i64>)>,
 }
 
-/// Sizes in MiB; a trace has at most one of MemAvailable and harvestable memory.
+/// Random sizes in MiB; absent sizes are not recorded. MemAvailable and harvestable memory may both be
+/// present.
 #[derive(Clone, Debug)]
 struct Memory {
     mem_available: Option<i64>,
@@ -177,7 +178,7 @@ fn recorded(steps: &[Step], intervals: &[(i64, i64)]) -> (Recording, Vec<i64>) {
     (recording, times_ms)
 }
 
-/// First and last time of each run, by the gaps of the analysis.
+/// First and last time of each run of samples without a gap, from the gaps of the analysis.
 fn runs_of_gaps(times_ms: &[i64], findings: &Findings) -> Vec<(i64, i64)> {
     let is_gap =
         |pair: &(i64, i64)| (findings.gaps.iter()).any(|g| (g.from_time_ms, g.to_time_ms) == *pair);
@@ -195,8 +196,8 @@ fn ms(reading: &Reading, at_ns: u64) -> i64 {
     reading.from_ms + i64::try_from(at_ns / 1_000_000).unwrap()
 }
 
-/// Runs of more than one sample, by a simulation of hosts without owners: they lend from a run's first sample
-/// to its last.
+/// Runs of more than one sample, as a simulation sees them. Its hosts have no owners, so they lend from a
+/// run's first sample to its last.
 fn runs_simulated(dataset: &Dataset, reading: &Reading) -> Vec<(i64, i64)> {
     let reading = Reading {
         is_always_idle: true,
@@ -283,7 +284,7 @@ fn lent(folder: &Path) -> Vec<LentSample> {
     rows.map(sample).collect()
 }
 
-/// Memory that the host could lend at a time, by the simulation.
+/// Bytes that the host could lend at a time, by the simulation.
 fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> LendableBytes {
     let before = timeline.changes.iter().rev();
     let mut before = before.skip_while(|change| ms(reading, change.at_ns) > time_ms);
@@ -292,14 +293,14 @@ fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> LendableByt
         .map_or_else(LendableBytes::default, |c| c.lendable)
 }
 
-/// Recruitable memory at the last sample of the idle period that ended at a time.
+/// Bytes that could be lent at the last sample of the idle period that ended at a time.
 fn lent_until(samples: &[LentSample], returned_ms: i64) -> u64 {
     let until = samples.partition_point(|sample| sample.time_ms <= returned_ms);
     let idle = samples[..until].iter().rev().find(|sample| sample.is_idle);
     idle.unwrap().paper_quota_bytes
 }
 
-/// For each return with known figures: footprint, upper bound and memory context size, in bytes.
+/// For each return whose figures are known: footprint, upper bound and memory context size, in bytes.
 fn wanted(timeline: &Timeline, reading: &Reading, samples: &[LentSample]) -> Vec<[u64; 3]> {
     let wanted = timeline.returns.iter().filter_map(|back| {
         let wanted = back.wanted?;
@@ -331,7 +332,7 @@ proptest! {
         let out = tempfile::tempdir().unwrap();
         export(&dataset, out.path());
 
-        // Gaps agree.
+        // The gaps in the findings equal those of the simulator and of the export.
         let runs = runs_of_gaps(&times_ms, &findings);
         let long: Vec<_> = runs.iter().copied().filter(|(from, to)| from < to).collect();
         prop_assert_eq!(runs_simulated(&dataset, &reading), long);
@@ -339,7 +340,7 @@ proptest! {
         let begins = samples.iter().filter(|sample| sample.follows_gap).map(|sample| sample.time_ms);
         prop_assert_eq!(begins.collect::<Vec<_>>(), runs.iter().map(|run| run.0).collect::<Vec<_>>());
 
-        // Ends of idle periods agree.
+        // All three have the same ends of idle periods.
         let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.is_end_censored).collect();
         let returned = timeline.returns.iter().map(|back| ms(&reading, back.at_ns));
         prop_assert_eq!(returned.collect::<Vec<_>>(), ends.iter().map(|p| p.to_time_ms).collect::<Vec<_>>());
@@ -358,15 +359,15 @@ proptest! {
         for end in &told {
             prop_assert!(simulated.iter().any(|(_, of)| of == end), "{:?} in {:?}", end, simulated);
         }
-        // Memory is known from a sample on: an absence without a sample before its end has no period of
-        // memory.
+        // The export's periods begin at a sample. An absence of the owner without a sample before its end has
+        // no period in the export.
         for (period, end) in &simulated {
             let inside = |t: &i64| period.from_time_ms < *t && *t < period.to_time_ms;
             prop_assert!(!times_ms.iter().any(inside) || told.contains(end), "{:?} not in {:?}", end, told);
         }
 
-        // What each sample could lend agrees. In a simulation, a run's last sample lends nothing, nor does
-        // one at which the owner is back.
+        // The export and the simulator have the same bytes to lend at each sample. In a simulation, a run's
+        // last sample lends nothing, and neither does a sample at which the owner is back.
         for pair in samples.windows(2).filter(|pair| !pair[1].follows_gap) {
             let sample = &pair[0];
             if ends.iter().all(|end| end.to_time_ms != sample.time_ms) {
@@ -377,7 +378,7 @@ proptest! {
             }
         }
 
-        // Footprints and costs agree.
+        // The analysis and the simulator have the same footprints and costs of returns.
         let wanted = wanted(&timeline, &reading, &samples);
         let contexts = findings.memory_context.iter();
         let context = contexts.clone().find(|c| c.host_id.is_some() && c.mode == LendingMode::Paper);

@@ -1,7 +1,7 @@
-//! The owner's side, worked by hand.
+//! Measures of owners and their returns, worked by hand.
 //!
-//! Host a, 1 GiB, a sample every 90 s, the load low. The owner is away from 0 to 500 s, at the keyboard until
-//! 880 s, and away again until a gap.
+//! Host a has 1 GiB, a sample every 90 s, and a low load. The owner is away from 0 to 500 s, at the keyboard
+//! until 880 s, and away again until a gap.
 //!
 //! | sample     |  0 |  1 |  2  |  3  |  4  |  5  |  6  |  7  |  8  |  9  |  10 |  11  |  12  |  13  | gap |  14  |
 //! | ---        | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | ---  | ---  | ---  | --- | ---  |
@@ -103,7 +103,8 @@ fn file(file_id: i64, open_processes_count: i64, cached_mib: Option<i64>) -> Fil
     }
 }
 
-/// The host with files. Absence 0: samples 0 to 5; presence: 6 to 9; absence 1: 10 to 14; the gap; sample 15.
+/// The host with files. Absence 0 has samples 0 to 5; the presence 6 to 9; absence 1 has 10 to 14. After the
+/// gap comes sample 15.
 ///
 /// - File 1, 40 MiB, is open only at 7 and 8: live in absence 0 and the presence.
 /// - File 2, 20 MiB, is open only at 11: live in absence 1, which the gap cuts.
@@ -149,14 +150,14 @@ fn with_files() -> Recording {
 #[test]
 fn live_files_by_lookahead() {
     let f = found(with_files());
-    // 50 MiB in samples 0 to 9, 20 in 10 to 14, 50 in 15: 650 over 16.
+    // 50 MiB are live in samples 0 to 9, 20 in 10 to 14, 50 in 15: 650 over 16 samples.
     let live = &f.live_file_cache[0];
     assert_eq!(
         (live.size_class.as_str(), live.samples_count),
         ("512-1024 MiB", 16)
     );
     assert_eq!(live.mean_bytes, 650.0 / 16.0 * MIB as f64);
-    // Sum of squares: 11 × 2500 + 5 × 400 = 29500; minus 650²/16, divided by 15.
+    // The sum of squares is 11 × 2500 + 5 × 400 = 29500; minus 650²/16, divided by 15.
     let sd = ((29_500.0 - 650.0 * 650.0 / 16.0) / 15.0_f64).sqrt();
     assert!((live.sd_bytes.unwrap() / MIB as f64 - sd).abs() < 1e-9);
     let share = live.mean_plus_sd_share.unwrap();
@@ -169,7 +170,7 @@ fn live_files_by_lookahead() {
         let of = |u: &&MemoryUsage| u.size_class == "all" && u.category == category;
         f.memory_usage.iter().find(of).unwrap()
     };
-    // Live memory that is not in use now is not available: 50 or 20 MiB less the part in use.
+    // Live memory that is not in use now is not available: 50 or 20 MiB, less the part in use.
     let paper = usage("available_paper");
     let not_in_use = 650 - 40 - 40 - 20 - 50;
     assert_eq!(
@@ -177,7 +178,7 @@ fn live_files_by_lookahead() {
         (500.0 - f64::from(not_in_use) / 16.0) * MIB as f64
     );
     assert_eq!((paper.min_bytes, paper.max_bytes), (450 * MIB, 500 * MIB));
-    // If the two replace file cache and available, the categories have the same sum.
+    // If these two replace file cache and available, the categories have the same sum.
     let sum = |cache, available| usage(cache).mean_bytes + usage(available).mean_bytes;
     assert_eq!(
         sum("live_file_cache", "available_paper"),
@@ -209,7 +210,7 @@ fn live_files_need_files_and_the_owner_in_sight() {
     assert_eq!(why(&found(with_files())), None);
 }
 
-/// 15 % of 1 GiB.
+/// Headroom in bytes: 15 % of 1 GiB.
 pub(crate) const HEADROOM: i64 = 161_061_273;
 
 fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {
@@ -245,7 +246,7 @@ pub(crate) fn with_processes(lent_mib: i64) -> Recording {
         let rows = match i {
             5 => vec![process(1, 100, 500)],
             6 => vec![process(1, 100, 70)],
-            // A process that grew, one that came after the return, and a new one with the same id.
+            // A process that grew, and two that started after the return.
             7 => vec![
                 process(1, 100, 120),
                 process(2, 1520, 570),
@@ -274,8 +275,8 @@ fn memory_context_of_both_modes() {
         (paper.mode, gentle.mode),
         (LendingMode::Paper, LendingMode::Gentle)
     );
-    // A: 150 of process 1 at its largest, 600, 50. K: 24 + 60. M: 1024, of which the reserve is 16. G: 500 or
-    // 300, less the headroom.
+    // In MiB, A is 150 of process 1 at its largest, plus 600 and 50 of the others. K is 24 + 60. M without
+    // the reserve is 1024 − 16. G is 500 or 300, less the headroom.
     let cost = |lent_mib: i64| (150 + 600 + 50 + lent_mib + 24 + 60 - (1024 - 16)) * MIB - HEADROOM;
     for (context, expected) in [(&paper, cost(500)), (&gentle, cost(300))] {
         assert!(expected > 0);
@@ -285,11 +286,11 @@ fn memory_context_of_both_modes() {
             (expected as f64, expected as f64)
         );
         assert_eq!(context.mean_footprint_bytes, (800 * MIB) as f64);
-        // Only process 1 had been there while the owner was away.
+        // Only process 1 had started before the return.
         assert_eq!(context.mean_upper_bound_bytes, (150 * MIB) as f64);
         assert_eq!(context.share_of_returns_with_any, 1.0);
     }
-    // By the rule, samples 4, 5 and 14 are idle.
+    // By the idle rule, samples 4, 5 and 14 are idle.
     assert_eq!(paper.mean_quota_bytes, Some((500 * MIB - HEADROOM) as f64));
     let gentle_mean = (1300 * MIB) as f64 / 3.0 - HEADROOM as f64;
     assert!((gentle.mean_quota_bytes.unwrap() - gentle_mean).abs() < 1.0);
@@ -313,8 +314,8 @@ fn what_is_lent_already_changes_no_memory_context() {
 
 #[test]
 fn what_a_return_cost_as_measured() {
-    // From sample 5 to 7: 1000 × (49 − 25) µs; refaults are unknown at 5, swap-ins fell, and no other counter
-    // is recorded.
+    // From sample 5 to 7, the stall time grows by 1000 × (49 − 25) µs. Refaults are unknown at 5, swap-ins
+    // fell, and no other counter is recorded.
     for (lent_mib, context) in [(0, 0.0), (200, (800 + 200 + 84 - 1008) as f64)] {
         let f = found(with_processes(lent_mib));
         let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
@@ -338,7 +339,7 @@ fn what_a_return_cost_as_measured() {
             back.mean_major_fault_count,
         ];
         assert_eq!(absent, [None; 4]);
-        // The presence lasts from 500 to 880 s; from its middle, 690 s, two samples on: 7 to 9.
+        // The presence lasts from 500 to 880 s. Its window begins at its middle, 690 s: samples 7 to 9.
         assert_eq!(
             (busy.window, busy.had_guests, busy.windows_count),
             (CostWindow::Busy, false, 1)
@@ -351,7 +352,7 @@ fn what_a_return_cost_as_measured() {
         assert_eq!(busy.mean_refault_file_count, Some(2.0));
         assert_eq!(busy.mean_swap_in_count, Some(9.0));
     }
-    // If the return's window reaches beyond the middle, there is no base line.
+    // If the return's window reaches beyond the middle of the presence, there is no base line.
     let longer = Parameters {
         return_window_s: 280.0,
         ..Default::default()
@@ -384,8 +385,8 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
         (busy.periods_count, busy.mean_s, busy.max_s),
         (2, Some(950.0), Some(1900.0))
     );
-    // The samples at 1200 s, too late for the window, and at 2400 s stand for the time after the returns: 20
-    // and 40 MiB, and the 30 that are shared or file-backed.
+    // Two samples stand for the time after the returns: that at 1200 s, though too late for the window, and
+    // that at 2400 s. They have 20 and 40 MiB, and the 30 that are shared or file-backed.
     let context = &contexts(&f, "all")[0];
     assert_eq!(
         (context.returns_count, context.mean_footprint_bytes),
@@ -395,7 +396,8 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
     let costs: Vec<_> = all
         .map(|c| (c.window, c.windows_count, c.mean_psi_memory_some_us))
         .collect();
-    // 1000 × (4 − 1) and (16 − 9) µs; from the middle of the presence, 3250 s, 1000 × (36 − 25).
+    // After the returns, 1000 × (4 − 1) and 1000 × (16 − 9) µs. From the middle of the presence, 3250 s, 1000
+    // × (36 − 25).
     let expected = [
         (CostWindow::Return, 2, Some(5000.0)),
         (CostWindow::Busy, 1, Some(11_000.0)),
@@ -428,7 +430,7 @@ fn what_a_trace_lacks_for_costs_is_said() {
     );
 }
 
-/// Any figures give a result or none, but never a panic.
+/// Contradictory figures give a result or none, but never a panic.
 #[test]
 fn contradictory_figures_end_in_an_answer() {
     for bytes in [-1, i64::MIN, i64::MAX] {

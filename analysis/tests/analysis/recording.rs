@@ -24,7 +24,7 @@ impl Recording {
         }
     }
 
-    /// A row of host `host`, recorded `seconds` after noon.
+    /// Adds a row of host `host`, recorded `seconds` after noon.
     pub(crate) fn row<R: Row>(
         &mut self,
         host: &str,
@@ -82,7 +82,7 @@ impl Recording {
         (folder, dataset)
     }
 
-    /// Analyses the dataset, and checks what holds for any findings.
+    /// Analyses the dataset, and checks rules that hold for any findings.
     pub(crate) fn analyzed(self, parameters: &Parameters) -> Result<Findings, AnalysisError> {
         let (_folder, dataset) = self.dataset();
         let mut steps = Vec::new();

@@ -1,5 +1,5 @@
-//! An analysis of a span of time equals one of a dataset that holds only that span, with full state at its
-//! begin.
+//! An analysis of a span of time equals an analysis of a dataset that holds only that span. This dataset has
+//! the full state at its begin.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, analyze};
@@ -26,7 +26,7 @@ const GAPS: [(Range<i64>, Option<&str>); 3] = [
     (DAY + 20 * HOUR..DAY + 23 * HOUR, None),
 ];
 
-/// A pseudorandom number from `of`.
+/// A pseudorandom number, made from the numbers in `of`.
 fn chance(of: impl IntoIterator<Item = i64>) -> i64 {
     let mix = |sum: u64, n: i64| {
         let x = (sum ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -35,7 +35,7 @@ fn chance(of: impl IntoIterator<Item = i64>) -> i64 {
     (of.into_iter().fold(7, mix) >> 33) as i64
 }
 
-/// Rows that are valid at a time.
+/// Rows that are valid at a time because they were the last of their kind.
 #[derive(Default)]
 struct StandingRows {
     files: BTreeMap<i64, FileRow>,
@@ -43,8 +43,8 @@ struct StandingRows {
     missing_values: BTreeMap<(String, String), MissingValueRow>,
 }
 
-/// Three days of two hosts, and the first hours of a third; only the part in `span` (seconds after noon),
-/// with the rows valid where it begins.
+/// Three days of two hosts, and the first hours of a third. Records only the part in `span` (seconds after
+/// noon), with the rows that are valid where the span begins.
 fn recorded(span: &Range<i64>) -> Recording {
     let mut r = Recording::new();
     for (number, host) in (1..).zip(["a", "b", "c"]) {
@@ -145,7 +145,7 @@ impl StandingRows {
     }
 }
 
-/// The changes of a sample, or its full state.
+/// The changes of a sample, or all valid rows if `is_whole` is true.
 fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
     let mut told = StandingRows::default();
     for file_id in 0..6 {
@@ -167,8 +167,8 @@ fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
         if is_whole || what < 3 {
             let row = ActivityRow {
                 source: source.to_owned(),
-                // Only one source has a state: reasons name several sources in the order of their first
-                // appearance.
+                // Only the first source is ever denied. A reason names several denied sources in the order of
+                // their first appearance, which may differ in a span.
                 state: if n == 0 && what % 2 == 1 {
                     "denied"
                 } else {
@@ -265,7 +265,7 @@ fn found_of(span: &Range<i64>) -> Findings {
 fn assert_same(found: &Findings, expected: &Findings, span: &Range<i64>) {
     let lists = |f: &Findings| {
         let mut f = f.clone();
-        // Sorted: the order of first appearance depends on the rows valid at the first sample.
+        // Sorted, because the order of first appearance depends on the rows valid at the span's first sample.
         f.activity_sources
             .sort_by_key(|a| (a.host_id.clone(), a.source.clone(), a.state.clone()));
         f.missing_values
@@ -301,7 +301,7 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Spans that begin and end inside a day, a gap or an absence.
+    /// Tries spans that begin and end inside a day, a gap or an absence.
     #[test]
     fn any_span_is_a_dataset_that_is_whole_where_it_begins(
         from in MIDNIGHT + HOUR..MIDNIGHT + 2 * DAY,
@@ -318,7 +318,7 @@ proptest! {
 
 #[test]
 fn gaps_over_the_edges_are_cut_there() {
-    // From the middle of the sleep to the middle of the stop.
+    // The span reaches from the middle of the sleep to the middle of the stop.
     let span = 5 * HOUR..DAY + 12 * HOUR;
     let found = found_in(&span).unwrap();
     let gaps: Vec<_> = (found.gaps.iter().filter(|g| g.host_id == "a"))
@@ -404,7 +404,7 @@ fn spans_that_hold_nothing_say_so() {
         said,
         format!("no host has a sample before 2026-11-19T12:00:00Z: {covers}")
     );
-    // All hosts are asleep.
+    // All hosts are asleep in this span.
     let (from, until) = (NOON + 4 * HOUR * 1000, NOON + 5 * HOUR * 1000);
     assert!(refused(Some(from), Some(until)).ends_with(covers));
 }
@@ -471,6 +471,6 @@ fn what_stood_before_is_told_at_the_first_sample() {
         .map(|t| (&*t.file, t.samples_count))
         .collect();
     assert_eq!(files, [("1", 3)]);
-    // File 3 is not opened again.
+    // File 3 is not opened again in the span, so it is not live.
     assert_eq!(f.live_file_cache[0].max_bytes, 10 * MIB);
 }

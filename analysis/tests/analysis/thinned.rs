@@ -92,7 +92,7 @@ fn dips_are_the_same_and_means_nearly() {
     }
     let periods = |f: &Findings| -> Vec<Option<f64>> {
         let all = f.availability_periods.iter();
-        // Harvestable memory fluctuates with the noise.
+        // Harvestable memory fluctuates with the noise, so its periods are not compared.
         all.filter(|p| p.notion == Notion::Available)
             .map(|p| p.restricted_mean_s)
             .collect()

@@ -1,7 +1,7 @@
-//! Effects of other limits, worked by hand on one host.
+//! Effects of other lending limits, worked by hand on one host.
 //!
-//! 1 GiB, one sample a minute; the owner leaves at minute 0 and is back at 10:30. With a headroom of 256
-//! MiB:
+//! The host has 1 GiB and one sample a minute. The owner leaves at minute 0 and is back at 10:30. With a
+//! headroom of 256 MiB:
 //!
 //! | minutes            | 0-6 | 7-9 | 10-11 |
 //! | ---                | --- | --- | ---   |
@@ -89,13 +89,13 @@ fn lent_and_taken_back() {
                 }
         }
     };
-    // Lent, in MiB times half minutes: from minute 5 on, 344 for two minutes, 244 for three, 444 for half a
-    // minute.
+    // The lent memory in MiB times half minutes, from minute 5 on: 344 for two minutes, 244 for three, 444
+    // for half a minute.
     let from_5 = 4.0 * 344.0 + 6.0 * 244.0 + 444.0;
     is(&all, Paper, &varied("none", 0.0), from_5, 1, 100.0 + 444.0);
     let gently = 4.0 * 244.0 + 6.0 * 144.0 + 344.0;
     is(&all, Gentle, &varied("none", 0.0), gently, 1, 100.0 + 344.0);
-    // Lent from minute 2 on; from 10 on; never.
+    // With these idle times, the host lends from minute 2 on, from 10 on, or never.
     let from_2 = from_5 + 6.0 * 344.0;
     is(
         &all,
@@ -119,7 +119,7 @@ fn lent_and_taken_back() {
     // The load is 0.1, which is not below the limit of 0.1.
     is(&all, Paper, &varied("load_limit", 0.1), 0.0, 0, 0.0);
     is(&all, Paper, &varied("load_limit", 1.0), from_5, 1, 544.0);
-    // 5 % are 51.2 MiB.
+    // A headroom of 5 % is 51.2 MiB.
     let more = 256.0 - 51.2;
     let lent = from_5 + 11.0 * more;
     is(
@@ -143,7 +143,7 @@ fn what_owners_page_in_again() {
             .find(|w| w.mode == mode && w.varied == varied)
             .unwrap()
     };
-    // 500 for the compiler, 444 lent, 84 for the kernel; 1024 less a reserve of 16 are there.
+    // The compiler has 500 MiB, 444 are lent, and the kernel has 84. Memory less the reserve is 1024 − 16.
     let paper = of(LendingMode::Paper, "none");
     assert_eq!(paper.mean_memory_context_bytes, Some((20 * MIB) as f64));
     assert_eq!(paper.p99_memory_context_bytes, Some((20 * MIB) as f64));

@@ -1,6 +1,6 @@
-//! A host's deepest dips, what ran in them, and its use of memory, worked by hand.
+//! A host's deepest dips, the processes that ran in them, and its use of memory, worked by hand.
 //!
-//! 1 GiB, a sample every 90 s; a gap lies before the eighth.
+//! The host has 1 GiB and a sample every 90 s; a gap lies before sample 8.
 //!
 //! | sample    |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |  9  | 10  | 11  | 12  |
 //! | ---       | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -65,10 +65,10 @@ fn the_three_deepest_of_each_threshold() {
         found,
         [
             (tenth, s(7), s(8), 1, (70, s(7))),
-            // As deep as the next one, and longer; the first of its two lowest samples counts.
+            // As deep as the next dip, and longer. The first of its two lowest samples counts.
             (tenth, s(1), s(4), 3, (80, s(2))),
             (tenth, s(9), s(10), 1, (80, s(9))),
-            // 95 and 99 MiB are dips as well, but only three are kept.
+            // The samples with 95 and 99 MiB are dips as well, but only the three deepest are kept.
             (less, s(7), s(8), 1, (70, s(7))),
         ]
     );
@@ -82,7 +82,7 @@ fn the_three_deepest_of_each_threshold() {
     for dip in &f.worst_dips {
         assert_eq!(usual(dip.usual_dynamic_kernel_bytes), Some(60.0));
         assert_eq!(usual(dip.usual_file_cache_bytes), Some(6.0));
-        // The median of 324, 833, 842, 841, 420, 824, 218, 847, 716, 835, 514, 814, 312.
+        // 814 is the median of 324, 833, 842, 841, 420, 824, 218, 847, 716, 835, 514, 814, 312.
         assert_eq!(usual(dip.usual_process_bytes), Some(814.0));
     }
     let missing_measures = f.missing_measures.iter().map(|n| n.measure.as_str());
@@ -99,7 +99,7 @@ fn the_five_largest_names_of_each_worst_sample() {
         (2, "d", 4),
         (2, "c", 5),
         (2, "b", 6),
-        // Not at the worst sample of any kept dip.
+        // These processes are not present at the worst sample of any dip that is kept.
         (3, "cc1", 400),
         (4, "backup", 400),
         (7, "ld", 10),
@@ -124,7 +124,7 @@ fn the_five_largest_names_of_each_worst_sample() {
             (long, 3, "b", 6, 6.0),
             (long, 4, "c", 5, 5.0),
             (long, 5, "d", 4, 4.0),
-            // Listed once, though it is the worst sample below two thresholds.
+            // Sample 7 is listed once, though it is the worst sample below two thresholds.
             (second(7), 1, "ld", 10, 50.0),
         ]
     );
@@ -149,16 +149,16 @@ fn use_of_memory_of_each_host() {
         (available.min_bytes, available.max_bytes),
         (70 * MIB, 700 * MIB)
     );
-    // Sorted: 70 80 80 80 90 95 99 200 400 500 600 600 700.
+    // Sorted, the samples are 70 80 80 80 90 95 99 200 400 500 600 600 700.
     assert_eq!(available.median_bytes, (99 * MIB) as f64);
     assert_eq!(available.p95_bytes, (700 * MIB) as f64);
     assert!((available.mean_share - 3594.0 / 13.0 / 1024.0).abs() < 1e-9);
-    // Of 1 GiB, at the sample with the least available memory.
+    // Used memory is largest at the sample with the least available memory.
     assert_eq!(of("used").max_bytes, (1024 - 70) * MIB);
     assert_eq!(of("kernel").median_bytes, (84 * MIB) as f64);
     assert_eq!(of("process").min_bytes, 218 * MIB);
     assert_eq!(of("file_cache").max_bytes, 12 * MIB);
-    // MemAvailable less 15 %, at 700 MiB.
+    // Harvestable memory is MemAvailable less 15 %; it is largest at 700 MiB.
     assert_eq!(of("harvestable").max_bytes, 700 * MIB - 161_061_273);
     // The class contains only this host, so its figures are the same.
     for of_class in f.memory_usage.iter().filter(|u| u.size_class == "all") {

@@ -31,10 +31,10 @@ const MEAN_ERROR: f64 = 0.02;
 const DEVIATION_ERROR: f64 = 0.25;
 /// Maximum mean error of Table 3, in hosts.
 const HOSTS: f64 = 3.0;
-/// Minimum share of Table 4's cells that hold.
+/// Minimum share of Table 4's cells that agree with the paper ([`Record::holds`]).
 const CELLS_SHARE: f64 = 0.8;
 
-/// All aims for which `records` have a cell, and those of the shapes.
+/// All aims for which `records` have a cell, and the aims of the shapes.
 pub(super) fn aims(records: &[Record], shapes: &[Shape]) -> Vec<Aim> {
     let of = |item: &'static str| move |r: &&Record| r.item == item;
     let table_2 = |statistic: &'static str| {
@@ -60,7 +60,7 @@ pub(super) fn aims(records: &[Record], shapes: &[Shape]) -> Vec<Aim> {
     .collect()
 }
 
-/// Aim of Table 2: the error of each possible cell is within the limit.
+/// Aim of Table 2: the error is within the limit in each cell that a trace can have.
 fn within(what: &str, limit: f64, cells: &[&Record]) -> Aim {
     let possible: Vec<_> = cells.iter().filter(|r| r.possible).collect();
     let misses = possible
@@ -76,7 +76,7 @@ fn within(what: &str, limit: f64, cells: &[&Record]) -> Aim {
     }
 }
 
-/// Aim of Table 3: the mean over cells of the error of the mean over seeds.
+/// Aim of Table 3: a limit for the mean, over the cells, of the absolute error of our mean over seeds.
 fn hosts(cells: &[&Record]) -> Aim {
     let off: Option<Vec<f64>> = cells
         .iter()
@@ -97,7 +97,8 @@ fn hosts(cells: &[&Record]) -> Aim {
     }
 }
 
-/// Aim of Table 4: share of cells that hold. A cell impossible in any trace counts as a miss.
+/// Aim of Table 4: a limit for the share of cells that agree with the paper. A cell that no trace can have
+/// counts as a miss.
 fn lengths(cells: &[&Record]) -> Aim {
     let misses: Vec<_> = cells.iter().filter(|r| r.holds != Some(true)).collect();
     let share = 1.0 - misses.len() as f64 / cells.len() as f64;
@@ -173,7 +174,7 @@ mod tests {
         assert!(!found[0].is_met && found[0].misses[0] == "64 MB: kernel, mean (+5 %)");
         assert!(found[1].is_met, "a deviation may be further off");
         assert!(!found[2].is_met && found[2].misses.len() == 18);
-        // 16 of 52.
+        // 16 of the 52 cells, those for all hosts, are wrong.
         assert_eq!(
             (found[3].reached.as_str(), found[3].is_met),
             ("69 %: 36 of 52", false)

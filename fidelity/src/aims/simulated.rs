@@ -6,11 +6,11 @@ use crate::name::Name;
 use crate::record::Record;
 use crate::shapes::Shape;
 
-/// Maximum error of a speedup, as a share of the possible gain.
+/// Maximum error of a speedup, as a share of the possible gain (ideal speedup − 1).
 const SHARE: f64 = 0.15;
 /// Maximum factor between a mean memory context and the study's, in either direction.
 const FACTOR: f64 = 10.0;
-/// Maximum value where the study has 0, in KiB.
+/// Maximum memory context, in KiB, where the study has 0.
 const NOTHING_KIB: f64 = 1.0;
 
 /// Aims of the simulated figures.
@@ -193,7 +193,8 @@ mod tests {
         let shapes = [shape("Figure 8", 3), shape("Figure 9", 3)];
         let found = aims(&records(|f| f.paper), &shapes);
         let reached: Vec<&str> = found.iter().map(|a| a.reached.as_str()).collect();
-        // Ten pairs of five programs, on two clusters; lu has the same speedup on both clusters.
+        // Five programs make ten pairs on each of two clusters. Only four programs count for the cluster
+        // order: lu has the same speedup on both clusters.
         assert_eq!(
             reached,
             [
@@ -207,7 +208,7 @@ mod tests {
     fn misses_are_named_with_both_figures() {
         let found = aims(
             &records(|f| match (&*f.item, &*f.row, &*f.column) {
-                // 0.15 · 2.29 = 0.3435: one cell just outside, one just inside.
+                // 0.15 of the ideal gain 2.29 is 0.3435: one cell is just outside, one just inside.
                 ("Table 5", "dmine", "cluster A") => 2.08 - 0.35,
                 ("Table 5", "dmine", "cluster B") => 1.2 + 0.34,
                 ("Table 6", "db2", "cluster A, memory context, mean") => 92.0,
@@ -219,7 +220,8 @@ mod tests {
             &[shape("Figure 9", 2)],
         );
         assert_eq!(found[0].misses, ["dmine, cluster A (0.32, not 0.47)"]);
-        // 1.73 still leads random's 1.72; 1.54 on B leads hotcold's 1.32 and random's 1.24.
+        // dmine's 1.73 on A still leads random's 1.72. Its 1.54 on B leads hotcold's 1.32 and random's 1.24,
+        // unlike in the study.
         assert_eq!(
             found[1].misses,
             [

@@ -80,7 +80,7 @@ pub(super) fn hosts_with_20_to_30_dips(findings: &Findings) -> Option<f64> {
     Some(hosts_that_dip(findings, 6, 21)? - hosts_that_dip(findings, 6, 31)?)
 }
 
-/// Minimum or maximum over the classes of Table 2.
+/// Kernel memory divided by process memory: the minimum or maximum over the classes of Table 2.
 pub(super) fn kernel_over_process(figure: &Figure, findings: &Findings) -> CellResult {
     let ratio = |mib: i64| {
         let of = |category| mean(findings, &class(mib), category);
@@ -95,7 +95,8 @@ pub(super) fn kernel_over_process(figure: &Figure, findings: &Findings) -> CellR
     }
 }
 
-/// Share of memory; the maximum over the classes of Table 2.
+/// Mean plus standard deviation of the live file cache, as a share of memory: the maximum over the classes of
+/// Table 2.
 pub(super) fn live_files(findings: &Findings) -> Option<f64> {
     let share = |mib: i64| {
         let mut all = findings.live_file_cache.iter();

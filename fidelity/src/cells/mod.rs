@@ -13,8 +13,8 @@ use gleaner_traces::published::Figure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MissingFigure(pub(super) &'static str);
 
-/// Our value, in bytes, seconds, hosts or as a share; `None` if a trace has none, such as the mean of periods
-/// that never occurred.
+/// Our value of a figure, in bytes, seconds, hosts or as a share. It is `None` if a trace has none, such as
+/// the mean of periods that never occurred.
 type CellResult = Result<Option<f64>, MissingFigure>;
 
 const NO_SUCH: MissingFigure = MissingFigure("no measure of the analysis gives it");
@@ -26,7 +26,7 @@ const OF_THE_AGENT: MissingFigure = MissingFigure(
 /// Our value, in the figure's unit.
 ///
 /// # Errors
-/// [`MissingFigure`]; depends only on the published table, not on what was observed.
+/// [`MissingFigure`]; the error depends only on the published table, not on what was observed.
 pub(super) fn ours(figure: &Figure, observed: &SeedResults) -> CellResult {
     let found = match &*figure.item {
         "Table 1" => memory::installed(figure, observed),

@@ -7,8 +7,8 @@ use gleaner_traces::published::Figure;
 
 const MIB: i64 = 1 << 20;
 
-/// Value for a cell of Table 4: the plain mean of periods as seen; of cut periods, the seen part
-/// counts.
+/// Value for a cell of Table 4: the plain mean of the observed lengths of periods. Of a period that is cut,
+/// the observed part counts.
 pub(super) fn mean(figure: &Figure, findings: &Findings) -> CellResult {
     let (hosts, scope) = figure.row.split_once(", ").ok_or(NO_SUCH)?;
     let class = match hosts {
@@ -36,7 +36,8 @@ fn mean_s(findings: &Findings, class: &str, scope: Scope, region_mib: i64) -> Op
     found.and_then(|p| p.mean_s)
 }
 
-/// Minimum mean for this part of the hosts' memory, over the classes of 64 MB and more in Table 4.
+/// Minimum, over Table 4's classes of 64 MB and more, of the mean period length for 1/`part` of the hosts'
+/// memory.
 pub(super) fn least(figure: &Figure, part: i64, observed: &SeedResults) -> CellResult {
     let scope = figure.column.rsplit(", ").next().and_then(scope_named);
     let scope = scope.ok_or(NO_SUCH)?;

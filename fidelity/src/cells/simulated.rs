@@ -43,7 +43,8 @@ fn cost(figure: &Figure, simulation: &Simulation) -> CellResult {
     }
 }
 
-/// Mean over the programs, for which the study prints a single figure.
+/// Upper bound of the memory context: the mean over the programs, since the study prints one figure for all
+/// of them.
 fn upper_bound(cluster: Name, simulation: &Simulation) -> Option<f64> {
     let all = Application::STUDY.map(|application| on(cluster, application, simulation));
     let bounds = all.map(|found| found.and_then(|s| s.upper_bound_bytes));

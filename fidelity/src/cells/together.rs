@@ -21,7 +21,7 @@ fn sum(findings: &Findings, class: &str, scope: Scope) -> Option<(f64, f64)> {
     Some((found.mean_bytes * samples, samples))
 }
 
-/// Available memory on all hosts, or on those idle at a time: mean over time.
+/// Available memory on all hosts, or only on those idle at the moment: mean over time.
 fn total(findings: &Findings, scope: Scope) -> Option<f64> {
     let (bytes, _) = sum(findings, "all", scope)?;
     let (_, samples) = sum(findings, "all", Scope::All)?;
@@ -53,7 +53,8 @@ fn scope(hosts: &str) -> Option<Scope> {
     }
 }
 
-/// Value for Figure 7: share of hosts with more than 128 MiB, which are the paper's hosts of 256 MB and more.
+/// Value for Figure 7: share of available memory that is on hosts with more than 128 MiB, which are the
+/// paper's hosts of 256 MB and more.
 pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> CellResult {
     let findings = observed.of(named(figure)?);
     let scope = figure.column.rsplit(", ").next().and_then(scope);
@@ -72,7 +73,7 @@ pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> C
     Ok(all.map(|all| large / all.0))
 }
 
-/// Idle periods of five minutes and more that were ended by owner or load, per host and day.
+/// Number of idle periods of five minutes and more that the owner or the load ended, per host and day.
 pub(super) fn reclaims_per_day(name: Name, observed: &SeedResults) -> Option<f64> {
     let mut all = observed.of(name).reclaims.iter();
     let pooled = all.find(|r| r.host_id.is_none() && r.size_class == "all");

@@ -1,4 +1,4 @@
-//! First in, first out.
+//! Policy "first in, first out".
 
 use super::{Eviction, Lru};
 

@@ -1,4 +1,4 @@
-//! First in, never replaced.
+//! Policy "first in": pages are never replaced.
 
 use super::Eviction;
 

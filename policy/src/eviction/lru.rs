@@ -1,9 +1,9 @@
-//! Least recently used.
+//! Policy "least recently used".
 
 use super::Eviction;
 use super::queue::{Links, NONE, Queue};
 
-/// Exact order of pages, from the least to the most recently used. Takes eight bytes per page.
+/// Exact order of pages, from the least to the most recently used. It takes eight bytes per page.
 #[derive(Clone, Debug)]
 pub struct Lru {
     links: Links,

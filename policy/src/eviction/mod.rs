@@ -23,10 +23,11 @@ policy::policies! {
     "fifo" => fifo::Fifo;
     /// No page leaves (Acharya and Setia, section 3.2: suits scans).
     "first-in" => first_in::FirstIn;
-    /// The first page, by arrival, that was not used since a hand passed it leaves (Zhang et al., NSDI 2024).
+    /// From the hand's position on, the first page leaves that was not used since the hand last passed it
+    /// (Zhang et al., NSDI 2024).
     "sieve" => sieve::Sieve;
-    /// The oldest newcomer that was not used again leaves, or the oldest of the other pages (Yang et al.,
-    /// SOSP 2023).
+    /// If newcomers fill a tenth of the room, the oldest newcomer that was not used again leaves; otherwise,
+    /// the oldest unused one of the other pages (Yang et al., SOSP 2023).
     "s3-fifo" => s3_fifo::S3Fifo;
 }
 
@@ -50,7 +51,7 @@ pub trait Eviction {
     /// Removes the page that leaves next, among those for which `may_leave` returns true. Calls `may_leave`
     /// at most `most_asked` times.
     ///
-    /// `None`: no page leaves, and the newcomer is not stored.
+    /// Returns `None` if no page leaves; the newcomer is then not stored.
     fn evict(&mut self, most_asked: usize, may_leave: impl FnMut(u32) -> bool) -> Option<u32>;
 
     /// Removes the page for a reason other than eviction: it was lost, or its holder does not need it.

@@ -1,4 +1,4 @@
-//! Macro for the table of policies, and all that is derived from the table.
+//! Macro for the table of policies, and everything that is derived from the table.
 
 use super::{Eviction, Policy};
 use std::fmt;
@@ -39,8 +39,8 @@ macro_rules! policies {
             }
         }
 
-        /// Order of pages by a policy chosen at run time. A call costs one branch more than on the policy's
-        /// own type.
+        /// Order of pages by a policy chosen at run time. A call costs one branch more than a call of the
+        /// policy's own type.
         #[derive(Clone, Debug)]
         pub enum Order {
             $($(#[$doc])* $policy($policy),)*

@@ -55,7 +55,7 @@ impl Links {
         self.0.resize(pages, Neighbours::OUT);
     }
 
-    /// End of the page numbers.
+    /// End of the page numbers: the lowest number that no page has.
     #[inline]
     pub(super) fn pages(&self) -> u32 {
         self.0.len() as u32

@@ -20,7 +20,7 @@ pub struct S3Fifo {
     links: Links,
     small: Queue,
     main: Queue,
-    /// Pages that left `small`; at most as many as `main`'s share.
+    /// Pages that left `small` and are not stored any more; at most as many as `main`'s share.
     ghosts: Queue,
     states: Vec<State>,
 }
@@ -205,17 +205,18 @@ mod tests {
 
     #[test]
     fn a_table_worked_by_hand() {
-        // Room for two: a tenth of it is 0, so that the small queue gives way as long as it has a page. 1 is
-        // used twice, so that it moves to the main queue when 3 comes, and 2 leaves. 2 is a ghost: 3 leaves,
-        // and 2 enters the main queue. Then 4 finds the small queue empty: 1 goes round for its use, and 2
-        // leaves without becoming a ghost. When 2 comes again, 4 leaves.
+        // Room for two pages. A tenth of it is 0, so a page leaves the small queue as long as that queue has
+        // one. Page 1 is used twice: it moves to the main queue when 3 comes, and 2 leaves and becomes a
+        // ghost. When 2 comes back, 3 leaves, and 2 enters the main queue. When 4 comes, the small queue is
+        // empty: 1 goes round for its use, and 2 leaves without becoming a ghost. When 2 comes again, 4
+        // leaves.
         let pages = [1, 2, 1, 1, 3, 1, 2, 4, 1, 2];
         assert_eq!(asked::<S3Fifo>(2, &pages), "mmhhmhmmhm");
-        // 1 is used only once: it leaves when 3 comes.
+        // Page 1 is used only once: it leaves when 3 comes.
         assert_eq!(asked::<S3Fifo>(2, &[1, 2, 1, 3, 1]), "mmhmm");
     }
 
-    /// The paper's algorithm 1 with queues, newest last; the main queue gives way when the next page comes.
+    /// The misses by the paper's algorithm 1, computed with plain queues, newest page last.
     fn by_queues(room: usize, pages: &[u32]) -> Vec<bool> {
         let (mut small, mut main) = (VecDeque::<(u32, u8)>::new(), VecDeque::<(u32, u8)>::new());
         let mut ghosts = VecDeque::<u32>::new();

@@ -11,7 +11,7 @@ use super::queue::{Links, NONE, Queue};
 pub struct Sieve {
     links: Links,
     queue: Queue,
-    /// Next page under the hand; [`NONE`]: the coldest.
+    /// Next page that the hand looks at; [`NONE`] stands for the coldest page.
     hand: u32,
     /// State of each page.
     states: Vec<State>,
@@ -75,7 +75,7 @@ impl Eviction for Sieve {
 
     #[inline]
     fn evict(&mut self, most_asked: usize, mut may_leave: impl FnMut(u32) -> bool) -> Option<u32> {
-        // In two rounds the hand reaches every page without a mark: the first may only remove marks.
+        // Two rounds of the hand are enough: the first may only remove marks.
         let most_asked = most_asked.min(self.queue.len as usize * 2);
         let mut asked = 0;
         while asked < most_asked {
@@ -114,14 +114,14 @@ mod tests {
 
     #[test]
     fn a_table_worked_by_hand() {
-        // Room for three. 1 and 3 are marked when 4 comes: the hand removes 1's mark and evicts 2. Then it is
-        // at 3: for 5 it removes 3's mark, and evicts the unmarked 4. The hand starts over: for 6 it evicts
-        // 1; for 7 it spares 3, which was used again, and evicts 5.
+        // Room for three pages. Pages 1 and 3 are marked when 4 comes: the hand removes 1's mark, evicts 2,
+        // and is now at 3. For 5 it removes the mark of 3, and evicts the unmarked 4. The hand starts over:
+        // for 6 it evicts 1. For 7 it spares 3, which was used again, and evicts 5.
         let pages = [1, 2, 3, 1, 3, 4, 5, 3, 6, 7, 3];
         assert_eq!(asked::<Sieve>(3, &pages), "mmmhhmmhmmh");
     }
 
-    /// The paper's algorithm 1 with a list, newest first.
+    /// The misses by the paper's algorithm 1, computed with a list, newest page first.
     fn by_list(room: usize, pages: &[u32]) -> Vec<bool> {
         let mut list: Vec<(u32, bool)> = Vec::new();
         let mut hand: Option<u32> = None;

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// For each requested page, in order, whether a cache of `room` pages missed it.
+/// Returns, for each requested page in order, true if a cache of `room` pages missed it.
 pub(super) fn misses_of<E: Eviction>(room: u32, pages: &[u32]) -> Vec<bool> {
     let mut order = E::of(64);
     let mut len = 0;
@@ -34,8 +34,8 @@ pub(super) fn asked<E: Eviction>(room: u32, pages: &[u32]) -> String {
 
 #[test]
 fn each_order_on_one_table_worked_by_hand() {
-    // After 1 2 1, there is no room for page 3. Lru: 2 leaves. Fifo: 1 leaves, though it was used last.
-    // FirstIn: 3 is not stored.
+    // After the requests 1, 2, 1, both places are taken when page 3 comes. Lru: 2 leaves. Fifo: 1 leaves,
+    // though it was used last. FirstIn: 3 is not stored.
     let pages = [1, 2, 1, 3, 1, 2, 3, 1];
     assert_eq!(asked::<Lru>(2, &pages), "mmhmhmmm");
     assert_eq!(asked::<Fifo>(2, &pages), "mmhmmmmm");
@@ -70,8 +70,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Only stored pages that may leave are evicted; and one is evicted if there is any, unless the policy
-    /// never evicts.
+    /// Only stored pages that may leave are evicted. If there is such a page, one is evicted, unless the
+    /// policy never evicts.
     #[test]
     fn what_leaves_was_in_and_may_leave(steps in prop::collection::vec(step(), 0..300)) {
         for policy in Policy::ALL {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! mixed = w · habit(host, time of the week) + (1 − w) · state(host, age, margin, low water)
-//! lost  = mixed, its odds spread by β from those of any region
+//! lost  = mixed, with its log-odds moved by the factor β away from those of all regions together
 //! ```
 //!
 //! - *State*: of this host's regions in the same state, the share that was lost. A state is the region's age,
@@ -10,9 +10,10 @@
 //!   last 24 hours to that size. The share is drawn towards that of all hosts in the state, by
 //!   [`host_cell_weight`].
 //! - *Habit*: of this host's regions at this time of the week, in any state, the share that was lost.
-//! - A share over few instants is drawn towards the coarser share that it refines ([`shrunk_share`]).
-//! - *Spread*: a mixture of two forecasts is too cautious even if neither of them is, so its log-odds are
-//!   moved away from those of any region ([`spread`]).
+//! - A share over few instants is drawn towards the share of the coarser group that contains it
+//!   ([`shrunk_share`]).
+//! - *Spread*: a mixture of two forecasts is too cautious even if neither of them is. Its log-odds are
+//!   therefore moved away from those of all regions together ([`spread`]).
 //! - The weight `w` and the spread `β` are those that would have served past forecasts best.
 //!
 //! All of these are shares that can be counted by hand, kept in a table ([`table::Table`]). The analysis
@@ -20,7 +21,7 @@
 
 pub mod table;
 
-/// Version of the bins and of the figures' meanings: tables of other versions are not read.
+/// Version of the bins and of the meaning of the figures. A table of another version is not read.
 pub const TABLE_VERSION: i64 = 2;
 
 /// Horizons of the forecasts, in seconds.
@@ -40,7 +41,7 @@ pub const LOW_BINS: [f64; 5] = [0.8, 1.0, 1.25, 1.5, 2.0];
 /// Period over which the lowest available memory is taken.
 pub const LOW_WATER_S: i64 = 86_400;
 
-/// Number of times of the week: each four hours of a working day, and of a weekend day.
+/// Number of slots of the week: every four hours of a working day, and every four hours of a weekend day.
 pub const SLOTS: usize = 12;
 
 /// A region that is available now.
@@ -59,11 +60,11 @@ pub struct State {
 /// The bins that a state falls into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bins {
-    /// Bin of the age.
+    /// Index of the age's bin.
     pub age: u8,
-    /// Bin of the margin.
+    /// Index of the margin's bin: available memory divided by the region's size.
     pub margin: u8,
-    /// Bin of the low water.
+    /// Index of the low water's bin: lowest available memory divided by the region's size.
     pub low: u8,
 }
 
@@ -85,7 +86,7 @@ impl State {
 }
 
 impl Bins {
-    /// Number of values of each kind: age, margin, low water.
+    /// Number of bins of each kind: age, margin, low water.
     pub const COUNTS: [usize; 3] = [
         AGE_BINS_S.len() + 1,
         MARGIN_BINS.len() + 1,
@@ -93,7 +94,7 @@ impl Bins {
     ];
 }
 
-/// Time of the week (a slot) of an hour of the week (0 is Monday's first, 167 Sunday's last).
+/// Slot of an hour of the week (hour 0 is Monday's first, hour 167 Sunday's last).
 #[must_use]
 pub const fn slot(hour_of_week: u8) -> u8 {
     let weekend = if hour_of_week >= 5 * 24 { 6 } else { 0 };
@@ -107,20 +108,24 @@ pub fn shrunk_share(lost: u64, instants: u64, coarser: f64, weight: f64) -> f64 
     (lost as f64 + weight * coarser) / (instants as f64 + weight)
 }
 
-/// Weight of a coarser state's share in its finer states' shares, in instants.
+/// Weight with which a state's share is drawn towards the share of the next coarser state, in instants.
 pub const STATE_WEIGHT: f64 = 10.0;
-/// Weight of all hosts' share in one host's share, in instants: those of a day, one every ten minutes.
+/// Weight with which a host's share is drawn towards the share of all hosts, in instants: as many as one day
+/// has, at one every ten minutes.
 pub const HOST_WEIGHT: f64 = 144.0;
-/// Weight of a host's share in its share at a time of the week, in instants: those of one slot of a day.
+/// Weight with which a host's share at a time of the week is drawn towards the host's share at any time, in
+/// instants: as many as one slot of one day has.
 pub const SLOT_WEIGHT: f64 = 24.0;
 
 /// Seconds between two instants at which a region's outcome is counted.
 const INSTANT_S: f64 = 600.0;
-/// Weight of all hosts' share in a state in one host's share, in multiples of the horizon.
+/// Weight with which a host's share in a state is drawn towards all hosts' share in it, in multiples of the
+/// horizon.
 const HOST_CELL_LOOKS: f64 = 12.0;
 
-/// Weight of all hosts' share in a state in one host's share, in instants: twelve times the number within the
-/// horizon. Instants within one horizon mostly share one outcome, so that more of them add little.
+/// Weight with which a host's share in a state is drawn towards all hosts' share in that state, in instants:
+/// twelve times the number within the horizon. Instants within one horizon mostly share one outcome, so more
+/// of them add little.
 #[must_use]
 pub fn host_cell_weight(ahead: usize) -> f64 {
     HOST_CELL_LOOKS * instants_within(ahead)
@@ -185,7 +190,7 @@ mod tests {
         assert_eq!(bins(1799, GIB, GIB, GIB), Some((0, 0, 2)));
         assert_eq!(bins(1800, 2 * GIB, GIB, GIB), Some((1, 4, 2)));
         assert_eq!(bins(86_400, 9 * GIB, 8 * GIB, GIB), Some((3, 5, 5)));
-        // Region not available, or of no size.
+        // A region that is not available, and a region of size 0.
         assert_eq!(bins(86_400, GIB - 1, GIB, GIB), None);
         assert_eq!(bins(0, GIB, 0, 0), None);
         assert_eq!(Bins::COUNTS, [4, 6, 6]);
@@ -212,12 +217,12 @@ mod tests {
     #[test]
     fn odds_are_spread_from_those_of_any_region() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-        // Odds of 4 and 1/4, with `about` at even odds: at twice the log-odds they are 16 and 1/16, at half 2
-        // and 1/2.
+        // Odds of 4 and 1/4, while `about` has even odds. Twice the log-odds makes them 16 and 1/16; half
+        // makes them 2 and 1/2.
         close(spread(0.8, 0.5, 2.0), 16.0 / 17.0);
         close(spread(0.2, 0.5, 2.0), 1.0 / 17.0);
         close(spread(0.8, 0.5, 0.5), 2.0 / 3.0);
-        // Odds of 1/9 with `about` at 1/3: the ratio of 1/3 becomes 1/9.
+        // Odds of 1/9, while `about` has odds of 1/3: their ratio of 1/3 becomes 1/9.
         close(spread(0.1, 0.25, 2.0), 1.0 / 28.0);
         close(spread(0.25, 0.25, 2.0), 0.25);
         for by in [0.5, 1.0, 2.0] {
@@ -229,8 +234,8 @@ mod tests {
     }
 
     proptest! {
-        /// A spread probability stays within 0 and 1 and on its side of `about`; more spread moves it
-        /// further; order is kept.
+        /// A spread probability stays within 0 and 1 and on its side of `about`. A larger factor moves it
+        /// further. The order of probabilities stays.
         #[test]
         fn spread_keeps_sides_and_order(
             p in 0.0..=1.0f64, q in 0.0..=1.0f64, about in 0.0..=1.0f64, by in 0.5..2.0f64,

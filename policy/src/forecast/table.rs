@@ -18,20 +18,20 @@ pub enum Region {
 pub struct Question<'a> {
     /// Host id; a host that is not in the table counts as all hosts together.
     pub host: &'a str,
-    /// Scope; idle: the host, idle now, must also stay idle.
+    /// Scope of the forecast. With `Idle`, the host, which is idle now, must also stay idle.
     pub scope: Scope,
-    /// Region as in the table; a size in bytes stands for the next larger one of the table, otherwise its
-    /// largest.
+    /// Requested region. A size in bytes is rounded up to the next size in the table; above the largest size,
+    /// the largest applies.
     pub region: Region,
     /// State of the region now.
     pub state: State,
     /// Hour of the week in the fleet's time zone: 0 is Monday's first.
     pub hour_of_week: u8,
-    /// Horizon; a horizon between two of the table's counts as the longer.
+    /// Requested time ahead; between two horizons of the table, the longer one applies.
     pub ahead_s: i64,
 }
 
-/// Probabilities by horizon, in units of 10⁻⁹; [`ABSENT`] if there is none.
+/// Probabilities by horizon, in units of 10⁻⁹; [`ABSENT`] if there is none for a horizon.
 ///
 /// A host has a few hundred of these for all regions: they take 36 bytes each, where `[Option<f64>; AHEAD]`
 /// would take 144. Findings have five digits, so no precision is lost.
@@ -49,17 +49,17 @@ pub struct Table {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct RegionTable {
-    /// Probability to be lost, by state; an absent bin stands for all bins.
+    /// Probability that a region is lost, by state; an absent bin stands for all bins.
     cells: BTreeMap<[Option<u8>; 3], ProbabilitiesAhead>,
     hosts: BTreeMap<String, HostTable>,
     habit_weights: ProbabilitiesAhead,
     spreads: [Option<Spread>; AHEAD],
 }
 
-/// Probabilities to be lost on one host.
+/// Probabilities that a region on one host is lost.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct HostTable {
-    /// Habits by time of the week; `None`: any time.
+    /// Probabilities by time of the week; `None` stands for any time.
     habits: BTreeMap<Option<u8>, ProbabilitiesAhead>,
     /// Probabilities by state.
     cells: BTreeMap<Bins, ProbabilitiesAhead>,
@@ -219,7 +219,7 @@ impl Table {
 }
 
 impl RegionTable {
-    /// Probability by the finest state that the table has for all hosts.
+    /// Probability that a region is lost, by the finest state that the table has for all hosts.
     fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let (age, margin, low) = (Some(bins.age), Some(bins.margin), Some(bins.low));
         let finest_first = [
@@ -232,7 +232,8 @@ impl RegionTable {
         found.find_map(|cell| cell.get(ahead))
     }
 
-    /// Habit at the time of the week, otherwise at any time; for a host without habits, that of all hosts.
+    /// Probability by the host's habit at the time of the week, otherwise at any time. A host without habits
+    /// has the probability of all hosts.
     fn habit(&self, host: Option<&HostTable>, slot: u8, ahead: usize) -> Option<f64> {
         let at = |slot| host?.habits.get(&slot)?.get(ahead);
         let of_all = || self.cells.get(&[None; 3])?.get(ahead);
@@ -330,7 +331,8 @@ mod tests {
 
     #[test]
     fn the_finest_cell_there_is() {
-        // A host that is not in the table: half from its state, half from all hosts' share.
+        // A host that is not in the table: half of the forecast comes from its state, half from all hosts'
+        // share.
         is(&question("x", 2, 1), Some(0.65));
         is(&question("x", 2, 2), Some(0.6));
         is(&question("x", 1, 1), Some(0.55));
@@ -343,7 +345,7 @@ mod tests {
 
     #[test]
     fn half_state_half_habit() {
-        // Monday at nine: by habit 0.6 is lost, by state 0.2.
+        // Monday at nine: by habit 0.6 is lost, by state 0.2. The mean is 0.4, so 0.6 stays.
         is(&question("a", 2, 1), Some(0.6));
         let night = Question {
             hour_of_week: 0,
@@ -373,15 +375,15 @@ mod tests {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, not {b}");
         // In that state, host a loses 0.4 (all hosts 0.2), and at that time of the week 0.6: the mean is 0.5.
         close(probability(&weight, "a"), 0.5);
-        // b has no shares of its own: all hosts' 0.2 in the state, and 0.5 over all states.
+        // Host b has no shares of its own: all hosts lose 0.2 in the state, and 0.5 over all states.
         close(probability(&weight, "b"), 0.65);
-        // Odds of 1 to lose, with `spread_about` at odds of 1/4: at twice the log-odds they are 4, so 1 in 5
-        // stays. About even odds, a moves nothing.
+        // The odds of losing are 1, while `spread_about` has odds of 1/4: twice the log-odds makes them 4, so
+        // 1 in 5 stays. If `spread_about` has even odds, host a's even odds do not move.
         (weight.spread_about, weight.spread) = (Some(0.2), Some(2.0));
         close(probability(&weight, "a"), 0.2);
         weight.spread_about = Some(0.5);
         close(probability(&weight, "a"), 0.5);
-        // Odds of 7/13, spread about even odds.
+        // Host b's odds of losing are 7/13, spread about even odds.
         close(probability(&weight, "b"), 169.0 / 218.0);
         // A weight record without a spread leaves the mixture unspread.
         weight.spread = None;
@@ -389,8 +391,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any records, in any order, give a probability; all hosts that are not in the table are alike; and
-        /// a host with the same shares as all hosts is like them.
+        /// Any records, in any order, give a probability. All hosts that are not in the table are alike. A
+        /// host with the same shares as all hosts is like them.
         #[test]
         fn tables_of_any_records(
             odds in prop::collection::vec((0..4i64, 0..6i64, 0..6i64, 0.0..=1.0f64), 1..20),

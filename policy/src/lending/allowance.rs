@@ -1,5 +1,5 @@
-//! Bytes that may be lent now: by `policy::quota` from the host's samples, less what the owner's wishes and
-//! kernel pressure take off.
+//! Bytes that may be lent now: the quota that `policy::quota` computes from the host's samples, lowered by
+//! the owner's wishes and by kernel pressure.
 
 use super::low_water::LowWater;
 use super::steady::SteadyMinimum;
@@ -9,15 +9,15 @@ use crate::idle::{IdleRule, Verdict};
 use crate::quota::{Limits, Quota, Reason, quota};
 use gleaner_schemas::lending::{HostQuota, QuotaReason, SLAB_BYTES};
 
-/// Time for which MemAvailable and guests' pages, read at one moment, are preferred to the agent's figures,
-/// which may not include a recent guest.
+/// Time for which the memory server's own reading of MemAvailable and of the guests' pages is preferred to
+/// the agent's figures, which may not include a recent guest.
 const FRESH_FOR_MS: i64 = 5000;
 
-/// Time after activity in which the host is reported as in use rather than as waiting.
+/// Time after the owner's activity during which the host is reported as in use rather than as waiting.
 const IN_USE_FOR_MS: i64 = 60_000;
 
-/// Tolerance between two clocks: an idle period may seem to start this much before the return that preceded
-/// it.
+/// Tolerance between two clocks: an idle period that began after the owner's return may seem to begin up to
+/// this much before it.
 const SLACK_MS: i64 = 1000;
 
 /// Bytes that may be lent now, with the reason.
@@ -68,7 +68,7 @@ pub(super) struct Allowance {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct LastFigures {
-    /// The guests' part is the memory resident when MemAvailable was read.
+    /// Division of memory; its `guest_bytes` were resident when MemAvailable was read.
     categories: Categories,
     mem_available_bytes: Option<u64>,
     headroom_share: f64,
@@ -118,7 +118,7 @@ impl Allowance {
         self.apply_figures(settings, seen, now_ms);
     }
 
-    /// Adds MemAvailable and the guests' resident pages, read at the same moment.
+    /// Takes in a new reading: MemAvailable and the guests' resident pages, both read at the same moment.
     pub(super) fn available(
         &mut self,
         settings: &Settings,
@@ -145,7 +145,7 @@ impl Allowance {
         }
     }
 
-    /// Records that the owner is back, or counts as back.
+    /// Records that the owner is back, or must be treated as back.
     pub(super) fn returned(&mut self, settings: &Settings, cause: Cause, now_ms: i64) {
         let verdict = match cause {
             Cause::Owner => Verdict::Waiting {
@@ -162,8 +162,8 @@ impl Allowance {
         }
     }
 
-    /// A sample may have been under way when the owner returned: an idle period that began before the return
-    /// is ignored.
+    /// Ignores an idle period that began before the owner's last return: its sample may have been under way
+    /// at that moment.
     fn ignore_stale_idle(&self, verdict: Verdict) -> Verdict {
         match (verdict, self.returned_ms) {
             (Verdict::Idle { since_ms }, Some(returned_ms))
@@ -180,7 +180,7 @@ impl Allowance {
     fn apply_figures(&mut self, settings: &Settings, seen: LastFigures, now_ms: i64) {
         let was_idle = self.seen.is_some_and(|before| before.verdict.is_idle());
         let found = seen.quota(settings);
-        // A busy host's figures do not apply to it while idle, nor the reverse.
+        // A busy host's figures do not count once the host is idle, nor the reverse.
         if was_idle != seen.verdict.is_idle() {
             self.steady.reset();
         }
@@ -212,8 +212,8 @@ impl Allowance {
         self.owner_cap_bytes = bytes;
     }
 
-    /// Lowers the limit by an eighth of the held memory, or at least one step, each time the kernel reports
-    /// pressure.
+    /// Lowers the limit by an eighth of the lent memory, or by one step if that is more, each time the kernel
+    /// reports pressure.
     pub(super) fn pressure(&mut self, settings: &Settings, lent_bytes: u64, now_ms: i64) {
         let before = self.pressed.map_or(u64::MAX, |p| p.most_bytes);
         let less = (lent_bytes / 8).max(settings.shrink_step_bytes);
@@ -230,14 +230,14 @@ impl Allowance {
         self.pressed = self.pressed.filter(|p| !is_over(Some(p.until_ms)));
     }
 
-    /// Time at which a pause or pressure limit ends.
+    /// Time at which a pause or pressure limit ends; the earlier of the two.
     pub(super) fn next_change_ms(&self) -> Option<i64> {
         let pause_ms = self.paused.and_then(|p| p.until_ms);
         let pressed_ms = self.pressed.map(|p| p.until_ms);
         pause_ms.into_iter().chain(pressed_ms).min()
     }
 
-    /// Time at which the quota rises without a new figure.
+    /// Time at which the quota rises even if no new figure arrives.
     pub(super) fn rises_ms(&self, settings: &Settings, now_ms: i64) -> Option<i64> {
         self.steady.rises_ms(now_ms, settings.rise_after_ms)
     }
@@ -297,7 +297,7 @@ impl Allowance {
         whole_slabs(self.at_most_limit(settings, found.unwrap_or(0)))
     }
 
-    /// Quota for the recruiter and for people; the caller fills in what is lent.
+    /// Quota for the recruiter and for people; the caller fills in the lent bytes.
     pub(super) fn describe(&self, settings: &Settings, now_ms: i64) -> HostQuota {
         let allowed = self.allowed(settings, now_ms);
         let (idle_for_ms, idle_in_ms) = match self.seen.map(|seen| seen.verdict) {
@@ -345,7 +345,8 @@ impl Allowance {
 }
 
 impl LastFigures {
-    /// Limits without caps: caps apply immediately in both directions.
+    /// Limits without the administrator's cap. It is applied later, so a change of it takes effect
+    /// immediately in both directions.
     fn limits(&self, settings: &Settings) -> Limits {
         Limits {
             headroom_share: settings.limits.headroom_share.max(self.headroom_share),
@@ -364,7 +365,7 @@ impl LastFigures {
     }
 }
 
-/// The same host with `guest_bytes` of its available and lent memory lent.
+/// The same division of memory with `guest_bytes` lent, taken from the sum of available and lent memory.
 fn with_guest(categories: &Categories, guest_bytes: u64) -> Categories {
     let both = categories
         .available_bytes

@@ -8,11 +8,11 @@ use gleaner_schemas::lending::{OUTAGE_GRACE_MS, Outcome, Request};
 /// Settings of a host's lending, all from the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Mode, headroom, and the administrator's cap. The larger of this headroom and the agent's, which comes
-    /// with every sample, applies: 0 leaves it to the agent.
+    /// Mode, headroom, and the administrator's cap. Every sample brings the agent's headroom too, and the
+    /// larger of the two applies: 0 here leaves it to the agent.
     pub limits: Limits,
-    /// Time for which memory must be available before the quota includes it, against flutter; the quota falls
-    /// immediately.
+    /// Time for which memory must be available before the quota includes it, so that the quota does not
+    /// flutter. The quota falls immediately.
     pub rise_after_ms: i64,
     /// Maximum term of a lease.
     pub max_term_ms: i64,
@@ -64,9 +64,9 @@ pub enum Event {
         /// Verdict of the idle rule, with times on the clock of `now_ms`.
         verdict: Verdict,
     },
-    /// The owner is back, or counts as back: all lent memory is reclaimed immediately. (In mode `spare`, if
-    /// the cause is [`Cause::Owner`] or [`Cause::Load`], the part that may be lent of a host in use stays
-    /// lent.) [`Cause::Ending`] is final.
+    /// The owner is back, or must be treated as back: all lent memory is reclaimed immediately. Exception: in
+    /// mode `spare`, if the cause is [`Cause::Owner`] or [`Cause::Load`], the part that a host in use may
+    /// lend stays lent. [`Cause::Ending`] is final.
     Returned(Cause),
     /// The agent reports that the host is idle.
     Idle {
@@ -91,8 +91,8 @@ pub enum Event {
     Resume,
     /// The owner's own cap; `None`: only the administrator's applies.
     Cap(Option<u64>),
-    /// A request from the recruiter link `link`. It carries an unguessable id, which a grant uses for its
-    /// lease.
+    /// A request that arrived over the recruiter link `link`. It carries an unguessable id, which a grant
+    /// uses for its lease.
     Request {
         /// Number of the link, repeated in the answer.
         link: usize,
@@ -101,9 +101,10 @@ pub enum Event {
         /// New unguessable id: 32 lower-case hex digits.
         fresh_id: String,
     },
-    /// Certificates were revoked with which these leases (by id) were read or written: the leases end.
+    /// Certificates were revoked. The listed leases (by id) were read or written with these certificates, and
+    /// end.
     CertificateRevoked(Vec<String>),
-    /// True if any recruiter is reachable.
+    /// Reachability of recruiters: true if at least one is reachable.
     Linked(bool),
     /// The administrator changed the settings. Existing leases continue, as far as the new quota allows.
     Settings(Settings),
@@ -144,7 +145,8 @@ pub enum Cause {
 /// Actions to perform, in the order returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Return all guests' memory to the kernel, before any other action. All leases are over; none is listed.
+    /// Return all guests' memory to the kernel, before any other action. All leases end; no
+    /// [`Action::Revoke`] follows for single leases.
     RevokeAll(Cause),
     /// Return the remaining memory of a lease: the lease is over.
     Revoke {

@@ -4,7 +4,7 @@ use super::refusal;
 use gleaner_schemas::lending::{GrantRequest, Lease, Refusal, SLAB_BYTES};
 use std::collections::{BTreeMap, btree_map};
 
-/// Maximum length of names: every announcement repeats them.
+/// Maximum length of a client's name, a lease's key or its id: every announcement repeats them.
 const LONGEST_NAME_BYTES: usize = 256;
 
 /// All leases of one host.
@@ -54,8 +54,8 @@ impl Clock {
         }
     }
 
-    /// Changes the grace. A current outage counts as new from now on, so that time for which the clock
-    /// already stood still never passes later.
+    /// Changes the grace. A current outage counts as new from now on, so the clock never catches up on time
+    /// for which it already stood still.
     fn set_grace(&mut self, grace_ms: i64, now_ms: i64) {
         if grace_ms == self.grace_ms {
             return;
@@ -304,7 +304,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST_NAME_BYTES
 }
 
-/// Refuses names that no lease or client can have, before a refusal repeats them.
+/// Refuses names and ids of impossible length, so that no later refusal repeats them in its text.
 fn are_names(client: Option<&str>, lease_id: &str) -> Result<(), Refusal> {
     if client.is_none_or(is_name) && is_name(lease_id) {
         return Ok(());

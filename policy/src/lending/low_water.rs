@@ -1,4 +1,4 @@
-//! The lowest figure of the last 24 hours, in steps of ten minutes.
+//! The lowest of the figures of the last 24 hours, in steps of ten minutes.
 
 use crate::forecast::LOW_WATER_S;
 use std::collections::VecDeque;
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 const BUCKET_MS: i64 = 600_000;
 const MOST: usize = (LOW_WATER_S * 1000 / BUCKET_MS) as usize + 1;
 
-/// The lowest figure of each ten minutes, as far back as forecasts need.
+/// The lowest figure of every ten minutes, as far back as forecasts need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LowWater {
-    /// Number of the ten minutes since the clock's zero, and the lowest figure in them.
+    /// Number of each ten-minute interval, counted from the clock's zero, and the lowest figure in it.
     buckets: VecDeque<(i64, u64)>,
 }
 

@@ -24,8 +24,8 @@ use gleaner_schemas::lending::{
 };
 use ledger::Ledger;
 
-/// Minimum change of a quota, as the inverse of a share of the last announced quota, that is announced
-/// immediately; a smaller change waits for the next regular announcement.
+/// Inverse of the share by which a quota must change to be announced immediately: more than a sixteenth of
+/// the last announced quota. A smaller change waits for the next regular announcement.
 const WORTH_TELLING_SHARE: u64 = 16;
 
 /// The state of lending on one host.
@@ -61,7 +61,7 @@ struct AnnouncedQuota {
 impl Lender {
     /// A lender without leases and without observations of the host.
     ///
-    /// `generation` names the contents of this run of the memory server: each start uses another one.
+    /// `generation` identifies the contents of this run of the memory server: each start uses another one.
     #[must_use]
     pub fn new(settings: Settings, generation: u64) -> Self {
         Self {
@@ -313,7 +313,7 @@ impl Lender {
         if self.ledger.count() > 0 && !allowed.lends() {
             self.ledger.clear();
             self.shrinking = ShrinkState::default();
-            // Replaces single revocations, so that nothing comes before the reclaim of all.
+            // `RevokeAll` replaces single revocations, so that no action precedes the reclaim of all memory.
             actions.retain(|action| !matches!(action, Action::Revoke { .. }));
             let cause = cause.unwrap_or_else(|| cause_of(allowed.reason));
             actions.insert(0, Action::RevokeAll(cause));

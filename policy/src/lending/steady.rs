@@ -1,8 +1,8 @@
-//! Steady quota: it falls immediately, and rises only to the minimum figure of the last `rise_after_ms`.
+//! Steady quota: it falls immediately, and rises only to the smallest figure of the last `rise_after_ms`.
 
 use std::collections::VecDeque;
 
-/// Maximum number of stored figures. More would require that many strict rises within the period.
+/// Maximum number of stored figures. More would require as many strict rises within the period.
 const MOST: usize = 256;
 
 /// Minimum figure of the last `rise_after_ms`.
@@ -77,7 +77,7 @@ mod tests {
             steady.push(bytes, now_ms, 100);
             steady.bytes(now_ms, 100)
         };
-        // The first figure counts immediately; a dip counts until 100 ms after its end.
+        // The first figure counts immediately. A lower figure counts until 100 ms after its end.
         assert_eq!(at(0, 8), 8);
         assert_eq!(at(10, 3), 3);
         assert_eq!(at(20, 9), 3);
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(at(218, 9), 7);
         assert_eq!(at(219, 9), 9);
         assert_eq!(at(220, 2), 2);
-        // The same holds later without a new figure.
+        // Later, without a new figure, the result stays the same.
         assert_eq!(steady.bytes(10_000, 100), 2);
         assert_eq!(steady.rises_ms(10_000, 100), None);
         steady.reset();
@@ -122,7 +122,7 @@ mod tests {
             let slow = |now_ms: i64| {
                 let until = |i: usize| all.get(i + 1).map_or(i64::MAX, |next| next.0);
                 let in_window = (0..all.len()).filter(|&i| until(i) > now_ms - 100);
-                // A figure replaced within the same millisecond never held.
+                // A figure replaced within the same millisecond was never in force.
                 in_window.filter(|&i| until(i) > all[i].0).map(|i| all[i].1).min()
             };
             for now_ms in [now_ms, now_ms + later] {

@@ -5,13 +5,13 @@ use super::{Candidate, EPOCH_MS, Placement, Request, State};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-/// Candidates of one choice.
+/// Request and candidates of one choice of hosts.
 pub(super) struct Choice<'a> {
     pub(super) request: &'a Request<'a>,
     /// Bytes, in whole slabs.
     pub(super) bytes: u64,
     pub(super) candidates: &'a [Candidate],
-    /// Indices of hosts with room that have not failed; at least as many as copies.
+    /// Indices of the hosts that have room and have not failed; at least as many as copies.
     pub(super) eligible: Vec<usize>,
     pub(super) now_ms: i64,
 }
@@ -123,14 +123,14 @@ impl Choice<'_> {
         let weight = |c: &Candidate| (c.host_id.clone(), c.unleased_bytes.min(LARGEST_BYTES));
         Epoch {
             since_ms: self.now_ms,
-            // Reversed, so that of a host's two candidates the first counts, as elsewhere. Otherwise
-            // an eligible host could have no weight, and new epochs would begin for ever.
+            // Reversed, so that if a host is listed twice, its first candidate counts, as elsewhere.
+            // Otherwise an eligible host could have no weight, and new epochs would begin for ever.
             weights: self.candidates.iter().rev().map(weight).collect(),
         }
     }
 }
 
-/// No host has more memory, so sums of weights stay exact.
+/// Upper limit of a host's memory: no host has more, so sums of weights stay exact.
 const LARGEST_BYTES: u64 = 1 << 50;
 
 /// Probability that the host's memory stays; one half if unknown.

@@ -24,7 +24,7 @@ struct RecentHosts {
     at_ms: i64,
 }
 
-/// Weights of hosts in bytes, and the time since which they hold.
+/// Weights of hosts in bytes, and the time since which these weights hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) since_ms: i64,

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 const SLAB: u64 = SLAB_BYTES;
 
-/// Name, slabs free, slabs lent, requests per second, the client's slabs, minutes idle, probability to
-/// stay, time of failure.
+/// One host: name, slabs free, slabs lent, requests per second, slabs of this client, minutes idle,
+/// probability to stay, time of failure.
 type Row = (
     &'static str,
     u64,
@@ -24,7 +24,7 @@ const HOSTS: [Row; 6] = [
     ("b", 40, 6, 3.0, 0, Some(10), Some(0.9), None),
     ("c", 20, 0, 5.0, 4, Some(90), None, None),
     ("d", 30, 2, 1.0, 1, None, Some(0.2), None),
-    // No room; and a host that failed half a minute ago.
+    // Host e has no room; host f failed half a minute ago.
     ("e", 1, 0, 0.0, 0, Some(999), Some(1.0), None),
     ("f", 90, 0, 0.0, 0, Some(999), Some(1.0), Some(NOW_MS - 30_000)),
 ];
@@ -51,7 +51,7 @@ fn two(copies: usize) -> Request<'static> {
     }
 }
 
-/// Numbers from `parts`, in order, in sixteenths of the range of `u64`.
+/// A random source that returns `parts` in order, each in sixteenths of the range of `u64`.
 fn sixteenths(parts: &[u64]) -> impl FnMut() -> u64 + use<'_> {
     let mut parts = parts.iter();
     move || parts.next().expect("no more numbers were to be asked for") << 60
@@ -71,11 +71,12 @@ fn golden_table() {
         (Spread, &[], "bda"),
         // Probabilities 0.9, 0.7, and 0.5 for an unknown one.
         (LongestAvailable, &[], "bac"),
-        // Of a, b, c, d the third; of a, b, d the first; of d, b the last.
+        // The numbers 8, 0 and 15 of 16 choose: of a, b, c, d the third; of a, b, d the first; of d, b the
+        // last.
         (Random, &[8, 0, 15], "cab"),
         (Stick, &[8, 0, 15], "cab"),
-        // Weights 10, 40, 20, 30: position 50 of 100 is c; of 10, 40, 30 position 0 is a; of 30, 40
-        // position 65 is b.
+        // Weights 10, 40, 20, 30: position 50 of 100 is c. Of 10, 40, 30 position 0 is a. Of 30, 40 position
+        // 65 is b.
         (EpochWeights, &[8, 0, 15], "cab"),
     ] {
         let mut random = sixteenths(numbers);
@@ -124,7 +125,7 @@ fn what_was_good_stays_good_while_it_has_room() {
     assert_eq!(stick(&hosts, &[8, 0]), "ca");
     assert_eq!(stick(&hosts, &[]), "ca");
     hosts[2].failed_ms = Some(NOW_MS - 1);
-    // Position 0 of b and d is b.
+    // The number 0 chooses the first of b and d.
     assert_eq!(stick(&hosts, &[0]), "ab");
     hosts[2].failed_ms = None;
     assert_eq!(stick(&hosts, &[]), "ab");
@@ -155,14 +156,14 @@ fn weights_are_used_up_within_an_epoch() {
     };
     // Weights 10 and 40: a has the first 3.2 sixteenths.
     assert_eq!(at(&hosts, 10, 3, 0), "a");
-    // All of a's weight is used up, whatever a announces as free.
+    // All of a's weight is used up, whatever free memory a announces.
     assert_eq!(at(&hosts, 10, 0, 1), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS - 1), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS), "a");
     // Weights 0 and 40: two requests later no host has any, and a new epoch begins.
     assert_eq!(at(&hosts, 40, 0, EPOCH_MS), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS), "a");
-    // A host that came in the meantime has no weight until then.
+    // A host that appears in the middle of an epoch has no weight until the next one.
     hosts[1].host_id = "new".into();
     assert_eq!(at(&hosts, 1, 15, EPOCH_MS + 1), "new"); // a's weight was used up again
 }
@@ -294,8 +295,8 @@ proptest! {
     }
 }
 
-/// Random chooses each host equally often, weights choose by bytes: within four standard deviations of
-/// 4000 draws.
+/// Random chooses each host equally often; weights choose hosts by bytes. Of 4000 draws, each host's number
+/// is within four standard deviations.
 #[test]
 fn draws_are_as_likely_as_promised() {
     let mut hosts = hosts();

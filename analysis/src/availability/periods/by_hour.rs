@@ -1,8 +1,8 @@
 //! Probability that a region is available, and that it then stays available for one hour, by hour of the week
 //! in the fleet's time zone.
 //!
-//! The first counts periods as seen, the second leases as they would have lasted. Windows and instants are
-//! the same as in the measures that do not split by hour; each instant counts in its hour.
+//! The first probability counts periods as seen; the second counts leases as they would have lasted. Windows
+//! and instants are the same as in the measures that do not split by hour; each instant counts in its hour.
 
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease::spell;
@@ -16,7 +16,7 @@ use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
 
-/// Horizon of the second probability.
+/// Horizon of the probability that a region stays available.
 const AHEAD_MS: i64 = 3_600_000;
 
 /// Availability of every region size, by hour.
@@ -37,7 +37,7 @@ struct ByRegion {
     regions: Vec<Hours>,
 }
 
-/// Hours of one region size.
+/// Times of one region size, by hour of the week.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Hours {
     available: TimeByHour,
@@ -114,7 +114,7 @@ fn shown(region_bytes: &[i64], largest_physical_bytes: i64) -> Vec<usize> {
     places
 }
 
-/// Parts of a host's trace that are split by hour.
+/// One host's samples and regions, with the splitter that divides its time into hours.
 struct Host<'a> {
     time_ms: &'a [i64],
     available_bytes: &'a [i64],
@@ -234,7 +234,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Walks minute by minute, around the hour that occurs twice in Berlin.
+        /// Compares with a walk, minute by minute, around the hour that occurs twice in Berlin.
         #[test]
         fn equals_the_slow_version(
             steps in prop::collection::vec((1..50i64, 0..3i64), 1..40),

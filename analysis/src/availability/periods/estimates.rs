@@ -29,11 +29,11 @@ const AGES_MS: [i64; 13] = [
     7 * DAY_MS,
 ];
 
-/// Quantiles of the length for which a lower bound is given, and the bounds' confidence.
+/// Quantiles of the length for which a lower bound is given. `CONFIDENCE` is the confidence of the bounds.
 const BOUNDED_QUANTILES: [f64; 3] = [0.05, 0.25, 0.5];
 const CONFIDENCE: f64 = 0.95;
 
-/// Keys of a finding: what it is measured over.
+/// Key fields of a finding: the hosts, the time, the notion and the region that it is about.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) size_class: &'a str,
@@ -60,7 +60,7 @@ pub(crate) fn write(
         to.availability_odds.extend(odds(leases, cell, resamples));
     }
     if cell.notion != Notion::Available {
-        return; // the other findings are for what is available now only
+        return; // the other findings are only for memory available now
     }
     if parameters.wants(&[SurvivalPoint::KEY]) {
         to.survival_curves
@@ -78,7 +78,8 @@ fn seconds(ms: f64) -> f64 {
     ms / 1000.0
 }
 
-/// `kept` must be sorted by length.
+/// Adds to a finding the estimates from the curve, and the counts of starts and ends. `kept` must be sorted
+/// by length.
 fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
     if let Some(mean) = curve.restricted_mean(i64::MAX) {
         let interval = mean.interval_ms();
@@ -174,7 +175,7 @@ fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<Availabi
 }
 
 fn bounds(leases: &Leases, cell: &Cell<'_>) -> Vec<PeriodBound> {
-    // A length censored at its start counts as a minimum, like one censored at its end.
+    // A length censored at its start counts as a minimum, like a length censored at its end.
     let of_host = |kept: &[Lease]| kept.iter().map(Lease::length).collect();
     let lengths = Lengths::of(leases.hosts.iter().map(|h| of_host(&h.kept)).collect());
     let record = |quantile: f64| {

@@ -1,4 +1,5 @@
-//! Availability periods as leases of memory would have lasted, with the causes that end them.
+//! Availability periods that last as long as a lease of memory would have lasted, with the causes that end
+//! them.
 
 use crate::availability::periods::window::{Period, Window};
 use crate::statistics::Length;
@@ -6,14 +7,14 @@ use crate::statistics::residual::{Residual, Spell};
 use gleaner_schemas::findings::EndCause;
 use std::sync::Arc;
 
-/// Number of causes; each cause's number is its place in the declaration.
+/// Number of causes; a cause's number is its position in the declaration.
 pub(crate) const CAUSES: usize = EndCause::ALL.len();
 
 pub(super) const MINUTE_MS: i64 = 60_000;
 pub(super) const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(super) const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Horizons of the odds.
+/// Horizons of the probabilities that memory stays available.
 const AHEAD_MS: [i64; 10] = [
     10 * MINUTE_MS,
     30 * MINUTE_MS,
@@ -27,7 +28,7 @@ const AHEAD_MS: [i64; 10] = [
     7 * DAY_MS,
 ];
 
-/// A period long enough to count.
+/// An availability period that is long enough to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) ms: i64,
@@ -41,7 +42,7 @@ pub(crate) struct Lease {
 pub(crate) struct HostLeases {
     /// Periods not shorter than the minimum, in order.
     pub(crate) kept: Vec<Lease>,
-    /// Outcomes over all periods, short ones included.
+    /// Outcomes at each horizon, over all periods, short ones included.
     pub(crate) ahead: Residual<CAUSES>,
 }
 
@@ -119,7 +120,8 @@ mod tests {
 
     #[test]
     fn kept_and_looked_ahead_from() {
-        // 20 minutes until memory falls, one sample too short to keep, and 90 minutes until the host sleeps.
+        // Three periods: 20 minutes until memory falls; one sample, too short to count; 90 minutes until the
+        // host sleeps.
         let minutes = [0, 20, 30, 31, 40, 130];
         let time = minutes.map(|m| m * MINUTE_MS);
         let window = Window {
@@ -141,10 +143,10 @@ mod tests {
             lease(90, true, EndCause::SleepOrPower),
         ];
         assert_eq!(host.kept, expected);
-        // The first lease's age is unknown.
+        // The first lease began before the trace, so its age is unknown.
         assert_eq!(host.kept[0].length().cause, None);
         assert_eq!(host.kept[1].length().cause, Some(3));
-        // Survival for ten minutes: 10 of 20, 0 of 1 and 80 of 90 minutes.
+        // Ten minutes later, memory is still available for 10 of 20, 0 of 1 and 80 of 90 minutes.
         let ten = host.ahead.ahead[0];
         assert_eq!(
             (ten.counted_ms, ten.survived_ms),

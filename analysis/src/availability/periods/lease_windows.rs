@@ -40,7 +40,7 @@ pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
     (0..runs.len()).map(after).collect()
 }
 
-/// A host's trace, divided by what ends leases.
+/// A host's trace, divided at everything that ends leases.
 pub(crate) struct LeaseWindows<'a> {
     host: &'a HostHistory<'a>,
     /// The break after each run.
@@ -108,7 +108,7 @@ impl<'a> LeaseWindows<'a> {
         periods.filter_map(window).flatten().collect()
     }
 
-    /// Parts of a window that known sizes and outages leave in a run.
+    /// Parts of a window in one run: those in which the size is known and no outage lies.
     fn parts(&self, window: &Window, run: usize, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.host.trace.samples.time_ms;
         let parts = window.windows_of_known_size(time, known);
@@ -123,7 +123,8 @@ impl<'a> LeaseWindows<'a> {
         before.is_some_and(|b| b.end.is_some())
     }
 
-    /// Sample indices, in order, at which runs or known sizes end and beyond which no lease can be followed.
+    /// Sample indices in order: at each, a run or a stretch of known sizes ends, beyond which no lease can be
+    /// followed.
     fn blind_ends(&self, known: &[Range<usize>]) -> Vec<usize> {
         let runs = self.host.trace.segments.iter().zip(&self.breaks);
         let runs = runs.filter(|(_, b)| b.is_blind).map(|(run, _)| run.end);
@@ -179,7 +180,8 @@ fn starts_out_of_sight(verdicts: &[Verdict]) -> impl Iterator<Item = usize> + '_
     (1..verdicts.len()).filter(move |&i| unknown(i) && !unknown(i - 1))
 }
 
-/// Time of the last sample before the first blind end at or after sample `end`.
+/// Time of the last sample before the first blind end at or after sample `end`; no lease can be followed
+/// beyond a blind end.
 fn observed_to_ms(time_ms: &[i64], blind_ends: &[usize], end: usize) -> i64 {
     let next = blind_ends.partition_point(|&blind| blind < end);
     let last = blind_ends.get(next).copied().unwrap_or(time_ms.len());
@@ -259,7 +261,7 @@ mod tests {
         let end = Some(SleepOrPower);
         let is_blind = true;
         assert_eq!(Break::of(&both, 10, 20, false), Break { end, is_blind });
-        // Clock set back; and no recorded gap where one is needed.
+        // First, the clock is set back; second, no recorded gap explains the break.
         let back = [gap(20, 15, "clock_step"), gap(20, 30, "sleep")];
         assert_eq!(Break::of(&back, 20, 15, false), Break::TRACE_END);
         assert_eq!(Break::of(&[], 10, 20, false), Break::TRACE_END);
@@ -277,7 +279,7 @@ mod tests {
             seen,
         ];
         assert!(starts_out_of_sight(&verdicts).eq([3]));
-        // Samples at 0, 10, ...; blind from sample 3 on, and after the last.
+        // Samples at 0, 10, ...; blind ends are at sample 3 and after the last sample.
         let time = [0, 10, 20, 30, 40, 50];
         let to = |end| observed_to_ms(&time, &[3, 6], end);
         assert_eq!([0, 2, 3, 4, 6].map(to), [20, 20, 20, 50, 50]);
@@ -305,13 +307,13 @@ mod tests {
         let of = |outages: &[Outage]| brief(&without_outages(window(1..7, 65), &time, outages));
         let (owner, network) = (Some(EndCause::Owner), Some(EndCause::Network));
         assert_eq!(of(&[]), [(1..7, 65, false, owner)]);
-        // Outage from between two samples to between two later ones; a lease can begin after it.
+        // An outage from between two samples to between two later ones; a lease can begin after it.
         let two = [(1..3, 25, false, network), (5..7, 65, true, owner)];
         assert_eq!(of(&[outage(25, 45)]), two);
-        // Outage begun before the window, or over by its start.
+        // An outage that began before the window, and one that was over by its start.
         assert_eq!(of(&[outage(5, 20)]), [(2..7, 65, true, owner)]);
         assert_eq!(of(&[outage(0, 9)]), [(1..7, 65, false, owner)]);
-        // Outage to the window's end, or after it.
+        // An outage to the window's end, one after it, and one over all of it.
         assert_eq!(of(&[outage(35, 70)]), [(1..4, 35, false, network)]);
         assert_eq!(of(&[outage(65, 70)]), [(1..7, 65, false, owner)]);
         assert_eq!(of(&[outage(0, 70)]), []);
@@ -324,7 +326,7 @@ mod tests {
     }
 
     proptest! {
-        /// The parts hold, in order, exactly the window's samples that lie in no outage.
+        /// The parts of a window contain, in order, exactly its samples that lie in no outage.
         #[test]
         fn outages_take_their_samples_only(
             steps in prop::collection::vec(1..20i64, 1..30),

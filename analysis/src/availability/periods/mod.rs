@@ -34,17 +34,18 @@ use window::Window;
 /// The periods of every region size, by each notion of available.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
-    /// Periods by notion, in the order of [`Notion::ALL`]; only the first if the others were not requested.
+    /// Periods by notion, in the order of [`Notion::ALL`]; only the first notion if the others were not
+    /// requested.
     notions: Vec<ByScope>,
     hosts_count: usize,
-    /// Hosts without known arrivals at a collector.
+    /// Number of hosts whose arrivals at a collector are unknown.
     hosts_without_arrivals_count: usize,
 }
 
 /// The periods of every region size by one notion.
 #[derive(Clone, Debug)]
 struct ByScope {
-    /// Regions over all time. Empty if no host has the notion.
+    /// Regions over all time. Empty if no host's sizes by the notion are known.
     all: Vec<Region>,
     /// Regions over idle time. Also empty if no host's idle time is known.
     idle: Vec<Region>,
@@ -57,8 +58,8 @@ struct Region {
     leases: Leases,
 }
 
-/// Notions whose periods were requested: available now; with `notions` also the others, which need more
-/// tables.
+/// Notions whose periods were requested: always memory available now. The others need more tables; they are
+/// included only if `notions` is requested, too.
 fn requested_notions(parameters: &Parameters) -> &'static [Notion] {
     if parameters.wants(&[NotionSizes::KEY])
         && parameters.wants(&[AvailabilityPeriods::KEY, AvailabilityOdds::KEY])
@@ -113,7 +114,8 @@ impl Measure for Periods {
     }
 }
 
-/// Adds the regions of other hosts. Hosts without the notion have no regions and do not count.
+/// Adds the regions of other hosts. A host whose sizes by the notion are unknown has no regions and does not
+/// count.
 fn merge(mine: &mut Vec<Region>, theirs: &[Region]) {
     if mine.is_empty() {
         mine.extend_from_slice(theirs);
@@ -177,7 +179,7 @@ impl ByScope {
     ) {
         for (scope, regions) in [(Scope::All, &self.all), (Scope::Idle, &self.idle)] {
             let hosts_count = regions.first().map_or(0, |r| r.seen.hosts_count());
-            // Every region size draws the same hosts.
+            // All region sizes use the same draws of hosts.
             let resamples = Resamples::draw(hosts_count, parameters.bootstrap_count as usize);
             for (&region_bytes, region) in parameters.region_bytes.iter().zip(regions) {
                 let cell = Cell {

@@ -1,5 +1,5 @@
-//! Availability periods as in the paper: as long as they were seen. Of a period whose start or end is cut off
-//! by missing samples or by unknown idleness, the seen part counts.
+//! Availability periods as in the paper: as long as they were seen. If missing samples or unknown idleness
+//! cut the start or end of a period, the seen part counts.
 
 use crate::availability::periods::window::Window;
 use crate::statistics::bootstrap::Resamples;
@@ -15,7 +15,7 @@ struct SeenLength {
 /// Periods of one region size on one or several hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SeenPeriods {
-    /// Lengths not shorter than the minimum.
+    /// Lengths of the periods that are not shorter than the minimum.
     lengths: Vec<SeenLength>,
     /// Sum and number of the lengths, by host.
     by_host: Vec<(i64, i64)>,
@@ -90,7 +90,7 @@ impl SeenPeriods {
         to.mean_low_s = interval.map(|i| seconds(i.low));
         to.mean_high_s = interval.map(|i| seconds(i.high));
         to.median_s = middle.map(|(a, b)| seconds((a + b) / 2.0));
-        // Quantiles are nearest ranks, as everywhere.
+        // Quantiles are values of nearest rank, as in all measures.
         let rank = |share: f64| ((share * n as f64).ceil() as usize).max(1) - 1;
         to.p5_s = at(rank(0.05)).map(seconds);
         to.p95_s = at(rank(0.95)).map(seconds);
@@ -168,7 +168,7 @@ mod tests {
         };
         // Ends with the owner's return, not with the trace: nothing is cut.
         assert_eq!(of([9, 9, 9, 9, 9]), [(300, false)]);
-        // Memory falls first.
+        // Memory falls before the owner returns.
         assert_eq!(of([9, 9, 0, 9, 9]), [(100, false), (100, false)]);
         assert_eq!(of([9, 0, 0, 0, 9]), []);
     }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn hosts_that_differ_leave_the_mean_in_doubt() {
-        // One period of 100 on one host, three of 20 on another.
+        // One host has one period of 100, another has three of 20.
         let time = [0, 100, 200, 220, 240, 260, 280, 300];
         let of = |available: [i64; 8]| {
             let windows = all(&time, &[0..8]);

@@ -12,13 +12,13 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) samples: Range<usize>,
-    /// Time at which a period still open at the last sample ends.
+    /// End assumed for a period that is still open at the last sample.
     pub(crate) end_ms: i64,
     /// True if a period that is open at the first sample is known to have begun there.
     pub(crate) start_seen: bool,
     /// Cause that ends a period still open at `end_ms`; `None`: its end was not seen.
     pub(crate) end: Option<EndCause>,
-    /// Time to which the period could have been followed, had it not ended before.
+    /// Time up to which the period could have been followed if it had not ended before.
     pub(crate) observed_to_ms: i64,
 }
 
@@ -63,7 +63,7 @@ impl Window {
         first.map_or(0, |&first| self.end_ms.saturating_sub(first))
     }
 
-    /// Parts of the window in which a size is known; `known` are all runs of samples with a known size, in
+    /// Parts of the window in which a size is known. `known` are all runs of samples with a known size, in
     /// order. Where the size becomes unknown, a period is cut as at a gap without a cause.
     pub(crate) fn windows_of_known_size<'a>(
         &'a self,

@@ -1,8 +1,8 @@
-//! Cached part of each file at each sample, summed over the files that are live there.
+//! Cached part of each file at each sample, summed over the files that are live at the sample.
 //!
-//! The trace has the cached bytes of a file in use. For a file not in use, the last known value in that run
-//! of samples stands in, else the next known value there: an estimate, too high if the kernel has dropped
-//! pages meanwhile.
+//! The trace has the cached bytes of a file only while it is in use. At other times, the last known value in
+//! the same run of samples stands in, or else the next known value in that run. This is an estimate, too high
+//! if the kernel has dropped pages meanwhile.
 
 use super::stretches::Stretches;
 use std::ops::Range;
@@ -14,9 +14,9 @@ pub(super) struct Change {
     pub(super) sample: usize,
     /// The first sample at which the row no longer holds.
     pub(super) until: usize,
-    /// Open or mapped in an active process, or opened since the sample before.
+    /// True if an active process has the file open or mapped, or if it was opened since the sample before.
     pub(super) in_use: bool,
-    /// Mapped in an active process.
+    /// True if an active process maps the file.
     pub(super) mapped: bool,
     pub(super) cached_bytes: Option<i64>,
     pub(super) mapped_cached_bytes: Option<i64>,
@@ -78,7 +78,7 @@ fn add_run(run: &[Change], segment: &Range<usize>, stretches: &Stretches, grows:
     }
 }
 
-/// The whole run in pieces; none if the file's cached bytes are unknown throughout the run.
+/// One file's states over a whole run; no pieces if its cached bytes are unknown throughout the run.
 fn pieces(run: &[Change], segment: &Range<usize>) -> Vec<Piece> {
     let known = |c: &Change| Some((c.cached_bytes?, c.mapped_cached_bytes.unwrap_or(0)));
     let (Some(mut size), Some(first)) = (run.iter().find_map(known), run.first()) else {
@@ -120,7 +120,8 @@ mod tests {
     use gleaner_schemas::findings::EndCause;
     use proptest::prelude::*;
 
-    /// Stretches from (samples, is idle, end is cut) of each.
+    /// Stretches over `count` samples; `all` has for each its samples, whether it is idle, and whether its
+    /// end is cut.
     fn stretches(count: usize, all: &[(Range<usize>, bool, bool)]) -> Stretches {
         let idle: Vec<IdlePeriod> = all
             .iter()
@@ -167,7 +168,8 @@ mod tests {
         }
     }
 
-    /// Idle 0-3, busy 3-5, idle 5-7, busy 7-9 up to a gap; idle 9-11, where the trace ends.
+    /// A trace of 11 samples: idle 0-3, busy 3-5, idle 5-7, busy 7-9 up to a gap; idle 9-11, where the trace
+    /// ends.
     fn week() -> (Vec<Range<usize>>, Stretches) {
         let all = [
             (0..3, true, false),
@@ -195,22 +197,22 @@ mod tests {
         // Used in an idle period only: live in that period, with the last known size after the use ends.
         let away = [open(1, 5, 9, Some(10)), closed(1, 6, 9)];
         assert_eq!(of(&away), [0, 0, 0, 0, 0, 10, 10, 0, 0, 0, 0]);
-        // A file used before the gap is unknown after it, and the reverse.
+        // A file used before the gap is not known after it, nor is a file used after the gap known before it.
         let after = [open(1, 10, 11, Some(7)), open(2, 0, 9, Some(1))];
         assert_eq!(of(&after), [1, 1, 1, 1, 1, 1, 1, 1, 1, 7, 7]);
     }
 
     #[test]
     fn sizes_by_hand() {
-        // 10, then 30 bytes while open in the first busy period. Before: the next known size; after: the last
-        // known. In the second idle period the file is not live.
+        // The file has 10, then 30 bytes while it is open in the first busy period. Before, the next known
+        // size stands in; after, the last known. In the second idle period the file is not live.
         let grows = [
             open(1, 3, 9, Some(10)),
             open(1, 4, 9, Some(30)),
             closed(1, 5, 9),
         ];
         assert_eq!(of(&grows), [10, 10, 10, 10, 30, 0, 0, 0, 0, 0, 0]);
-        // Mapped bytes are the process's while it maps them, and the cache's before.
+        // The mapped bytes belong to the process while it maps them, and to the cache before.
         let mapped = [
             Change {
                 mapped: true,
@@ -220,7 +222,7 @@ mod tests {
             closed(1, 4, 9),
         ];
         assert_eq!(of(&mapped), [10, 10, 10, 2, 10, 0, 0, 0, 0, 0, 0]);
-        // A file open with an unknown size that is known later; and one whose size is never known.
+        // A file that is open with a size known only later, and a file whose size is never known.
         let unknown = [
             open(1, 3, 9, None),
             open(1, 4, 9, Some(5)),

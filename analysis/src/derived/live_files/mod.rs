@@ -1,11 +1,11 @@
 //! Live file cache: page cache of files that will be used again soon (Acharya & Setia, section 2).
 //!
-//! The measure looks ahead. In a busy period, the files accessed anywhere in it count for the whole of it; in
-//! an idle period, those accessed in it or in the busy period that follows. A file is accessed in a sample in
-//! which an active process has it open or mapped, or if it was opened since the sample before. Pages that
-//! active processes map count as process memory, not as file cache. No state is carried across a gap: for an
-//! idle period at the end of a run of samples no busy period is known to follow, and its figures are lower
-//! bounds ([`gleaner_schemas::findings::LiveFileCache::censored_samples_count`]).
+//! The measure looks ahead. In a busy period, all files that are accessed in it count for the whole period.
+//! In an idle period, the files count that are accessed in it or in the busy period that follows. A file is
+//! accessed in a sample in which an active process has it open or mapped, or if it was opened since the
+//! sample before. Pages that active processes map count as process memory, not as file cache. No state is
+//! carried across a gap: for an idle period at the end of a run of samples no busy period is known to follow,
+//! and its figures are lower bounds ([`gleaner_schemas::findings::LiveFileCache::censored_samples_count`]).
 //!
 //! Cached bytes of a file that is not in use are an estimate (`cached.rs`). The sum is limited to plausible
 //! values: at least the page cache of files in use, which are live by definition, and at most that and all

@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn an_absence_looks_ahead_to_the_next_presence_and_no_further() {
-        // Idle 0-2, busy 2-4, idle 4-6, busy 6-8; a gap; busy 8-9, idle 9-11 to the end; at 11 idleness is
-        // unknown.
+        // Idle 0-2, busy 2-4, idle 4-6, busy 6-8; then a gap; busy 8-9, idle 9-11 to the end. At sample 11
+        // idleness is unknown.
         let stretches = Stretches::new(
             12,
             &[idle(0..2, false), idle(4..6, false), idle(9..11, true)],

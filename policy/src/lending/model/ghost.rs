@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Ghost {
     /// Properties that were violated.
     pub(super) broken: BTreeSet<&'static str>,
-    /// Scenes of this step; emptied afterwards, so that they distinguish no states.
+    /// Scenes of this step. They are cleared afterwards, so that two states never differ only by their
+    /// scenes.
     pub(super) scenes: Vec<&'static str>,
-    /// End of each lease, by `clock_ms`.
+    /// End of each lease, on the clock `clock_ms`.
     ends_ms: BTreeMap<u8, i64>,
     pub(super) ended: BTreeSet<u8>,
-    /// Clock by which leases run.
+    /// Clock by which leases expire; it stops in an outage of the recruiters.
     clock_ms: i64,
     pub(super) outage_ms: i64,
 }

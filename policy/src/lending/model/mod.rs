@@ -25,11 +25,11 @@ const TICK_MS: i64 = 10_000;
 const TERM_MS: i64 = 2 * TICK_MS;
 const GRACE_MS: i64 = TICK_MS;
 const PHYSICAL: u64 = 8;
-/// Maximum slabs lent, normally and while memory is short.
+/// Maximum number of slabs lent: `ROOM` normally, `LESS_ROOM` while memory is short.
 const ROOM: u64 = 3;
 const LESS_ROOM: u64 = 1;
 
-/// Size of the case.
+/// The small case: requests, end, and number of failures.
 #[derive(Clone, Debug, Default)]
 struct Case {
     /// Slabs that each client requests.
@@ -358,8 +358,8 @@ impl Model for Case {
                 next.generation += 1;
                 next.lender = Self::lender(next.generation);
                 next.reclaimed = None;
-                next.is_idle = false; // it knows of no return that a sample could precede
-                next.budget.stale_samples = 0; // the new server knows of no return that a sample could precede
+                next.is_idle = false; // the new server has received no sample yet
+                next.budget.stale_samples = 0; // no return is known that a stale sample could precede
                 for id in std::mem::take(&mut next.store).into_keys() {
                     next.ghost.ended(id);
                 }

@@ -39,7 +39,7 @@ pub(super) fn all() -> Vec<Property<Case>> {
 }
 
 impl State {
-    /// The store's check when a client requests its pages.
+    /// Result of the store's check when a client requests its pages.
     pub(super) fn is_served(&self, client: &Client) -> bool {
         client.lease.as_ref().is_some_and(|(lease_id, generation)| {
             *generation == self.generation && self.store.contains_key(&number(lease_id))

@@ -131,7 +131,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// No panic; only whole slabs; grants within the quota; every refusal has a text.
+    /// The lender never panics. It lends only whole slabs, grants within the quota, and gives every refusal a
+    /// text.
     #[test]
     fn nothing_upsets_it(
         mode in mode(),

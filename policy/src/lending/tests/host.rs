@@ -20,7 +20,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-/// A memory server that performs the lender's actions, and reports.
+/// The lender of a simulated memory server, and the number of requests so far.
 pub(super) struct Host {
     pub(super) lender: Lender,
     ids: u64,

@@ -38,7 +38,7 @@ fn an_idle_host_lends_and_takes_all_back() {
     };
     assert_eq!(actions, [open]);
     assert_eq!(host.quota(1), (8, 3, 5, QuotaReason::Idle));
-    // The same key gives the same lease, and opens nothing. The lease's term continues.
+    // The same key gives the same lease, and reserves no more memory. The lease's term continues.
     let again = host.grant("a", 3, 51);
     let lease = Lease {
         expires_in_ms: 250,
@@ -63,7 +63,7 @@ fn an_idle_period_from_before_the_return_says_nothing() {
     assert_eq!(host.quota(400_002).0, 0);
     host.step(&Event::Idle { since_ms: 400_000 }, 700_000);
     assert_eq!(host.quota(700_000), (8, 0, 8, QuotaReason::Idle));
-    // The agent reports again: the owner had not moved.
+    // The agent falls silent, then reports again: the owner has been away since the same moment.
     host.step(&Event::Returned(Cause::AgentLost), 700_001);
     assert_eq!(host.quota(700_001).3, QuotaReason::Unknown);
     host.sample(10, 0, Verdict::Idle { since_ms: 400_000 }, 700_002);
@@ -98,7 +98,7 @@ fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
     host.step(&with(|_| {}), 60);
     assert_eq!(host.quota(159).0, 6);
     assert_eq!(host.quota(160).0, 8);
-    // No new grants; existing leases continue.
+    // The server grants no new leases; existing ones continue.
     host.step(&with(|s| s.grants_leases = false), 170);
     assert_eq!(host.quota(170), (8, 3, 0, QuotaReason::Idle));
     assert_eq!(host.held(170), [3]);
@@ -219,7 +219,7 @@ fn leases_are_renewed_released_and_run_out() {
         Outcome::Renewed { lease } => lease.expires_in_ms,
         other => panic!("{other:?}"),
     };
-    // Counted from now; a renewal never shortens the term, nor exceeds the maximum.
+    // A term counts from now. A renewal never shortens it, and never exceeds the maximum of 1000 ms.
     assert_eq!(ends(host.ask(renew(Some("c"), &a, 300), 100).1), 300);
     assert_eq!(ends(host.ask(renew(Some("c"), &a, 5), 100).1), 300);
     assert_eq!(ends(host.ask(renew(None, &a, 9999), 100).1), 1000);
@@ -262,9 +262,9 @@ fn a_revoked_certificate_ends_its_leases_and_no_other() {
     assert_eq!(host.quota(10), (8, 2, 6, QuotaReason::Idle));
     assert_eq!(host.lender.leases(10)[0].lease_id, b.lease_id);
     assert_eq!(host.step(&revoked(&[&a, &c]), 11), []);
-    // The revoked lease's key is free: a grant with the key is another lease.
+    // The revoked lease's key is free again: a new grant with this key creates another lease.
     assert_ne!(host.granted("a", 2, 12).lease_id, a.lease_id);
-    // The recruiter is informed.
+    // The recruiter learns of the ended lease by an announcement.
     let actions = host.lender.step(&revoked(&[&b]), 13);
     assert_eq!(actions.last(), Some(&Action::Announce));
 }
@@ -296,7 +296,7 @@ fn a_smaller_quota_is_given_back_step_by_step() {
     let mut host = Host::idle(10);
     let a = host.granted("a", 5, 0);
     let b = host.granted("b", 3, 0);
-    // 5 slabs too many are lent: by the kernel's current figure, the owner's other memory grew.
+    // 5 slabs too many are lent: the kernel's current figure shows that the owner's other memory grew.
     assert_eq!(host.available(1, 4, 10), shrink(2, Cause::Quota));
     assert_eq!(host.quota(10), (3, 8, 0, QuotaReason::Idle));
     // No step starts before the last one is done, nor too soon after it.
@@ -326,7 +326,7 @@ fn the_quota_falls_at_once_and_rises_late() {
     assert_eq!(host.quota(119).0, 4);
     // Now the sample's available memory is the bound.
     assert_eq!(host.quota(120).0, 8);
-    // Figures just read are preferred to the agent's, which may not include the guests.
+    // The server's own reading is preferred to the agent's sample, which may not include the guests.
     host.granted("a", 4, 130);
     host.available(6, 4, 140);
     host.sample(10, 0, IDLE, 150);
@@ -382,7 +382,7 @@ fn mode_spare_keeps_what_a_busy_host_can_spare() {
     host.sample(14, 0, IDLE, 0);
     assert_eq!(host.quota(0), (12, 0, 12, QuotaReason::Idle));
     let a = host.granted("a", 7, 0);
-    // Half of 16 is held back: of 14, 6 remain.
+    // While the host is in use, half of its 16 slabs is held back: of the 14 available, 6 may be lent.
     let back = host.step(&Event::Returned(Cause::Owner), 1);
     assert_eq!(back, shrink(1, Cause::Owner));
     host.step(&Event::Shrunk(vec![(a.lease_id, SLAB)]), 1);
@@ -443,7 +443,7 @@ fn only_news_is_announced() {
         resident_bytes: 0,
     };
     assert!(!is_told(Event::Tick, 1));
-    // A sixteenth of 32 slabs is 2.
+    // A sixteenth of the announced 32 slabs is 2: only a larger change is announced immediately.
     assert!(!is_told(available(32), 2));
     assert!(is_told(available(31), 3));
     assert!(!is_told(available(30), 4));
