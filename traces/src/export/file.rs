@@ -140,8 +140,8 @@ fn arrow(
     FileWriter::try_new_with_options(BufWriter::new(file), schema, options)
 }
 
-/// Batch with its time zone as an offset: Arrow's text formatter would need a time zone database, too large
-/// for "UTC" alone.
+/// Batch whose time zone is written as an offset. For the name "UTC", Arrow's text formatter would need a
+/// time zone database, which is too large for one zone.
 fn with_offset(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let mut columns = batch.columns().to_vec();
     let mut fields: Vec<FieldRef> = batch.schema_ref().fields().to_vec();

@@ -50,7 +50,7 @@ impl Export {
     }
 }
 
-/// Writes `dataset` to `out_dir` as `export` says; `progress` is called after each batch.
+/// Writes `dataset` to `out_dir` with the options of `export`; `progress` is called after each batch.
 ///
 /// Replaces an export that is in the folder. Days without selected rows get no file.
 ///

@@ -90,11 +90,11 @@ pub struct ImportSummary {
     pub available_meaning: String,
     /// Every machine, in order.
     pub machines: Vec<Machine>,
-    /// Repairs in all rows, including those of no machine.
+    /// Repairs in all rows, including the rows whose machine is unknown.
     pub total: Repairs,
-    /// Repairs in rows of no machine.
+    /// Repairs in the rows whose machine is unknown.
     pub without_machine: Repairs,
-    /// Names of other entries, which were skipped.
+    /// Names of other entries of the source's folder, which were skipped.
     pub skipped_entries: Vec<String>,
     /// Unusable parts of the source, each with its reason.
     pub unusable_parts: Vec<String>,
@@ -102,8 +102,8 @@ pub struct ImportSummary {
     pub new_rows_count: u64,
     /// Number of rows that the dataset already had.
     pub existing_rows_count: u64,
-    /// Number of rows that contradict the dataset's row of the same record; the
-    /// dataset's row stays.
+    /// Number of rows whose values differ from those of the same record in the dataset; the dataset keeps its
+    /// own row.
     pub contradicting_rows_count: u64,
     /// Number of new files in the dataset, after its small files were merged.
     pub files_count: usize,

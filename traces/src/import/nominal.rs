@@ -1,21 +1,23 @@
 //! The nominal recording interval of a machine, from the times of its samples.
 
-/// Maximum number of tasks that record the same machine concurrently, each at the same interval.
+/// Maximum number of tasks that record the same machine at the same time, all at the same interval.
 const TASKS: usize = 4;
-/// Longest period of a recorder: longer repetitions are people's habits, with pauses in between.
+/// Longest interval of a recorder. Longer repetitions come from people's habits, with pauses in between.
 const PERIOD_AT_MOST_MS: i64 = 3_600_000;
 /// Minimum number of steps from which a period can be found.
 const STEPS_AT_LEAST: usize = 16;
-/// Percentage of equal steps above which they are one task's interval; two alternating steps have half each.
+/// If more than this percentage of the steps are equal, they are one task's interval. Of two alternating
+/// steps, each has half.
 const HALF: usize = 55;
-/// Percentage of equal periods from which they are the period of several tasks.
+/// Minimum percentage of equal periods for which the period counts as the interval of several tasks.
 const REGULAR: usize = 90;
 
-/// Interval of samples at `times_ms`, in order: the median step; or, where steps alternate because several
-/// tasks record, the period after which they repeat. `None` for fewer than two samples.
+/// Recording interval of the samples at `times_ms`, which are in order; `None` for fewer than two samples. It
+/// is the median step. If the steps alternate because several tasks record, it is the period after which the
+/// steps repeat.
 ///
-/// The analysis takes the median where no interval is recorded. If steps of 3 s and 57 s alternate, the
-/// median is either, though both tasks record once a minute; with 3 s, every second step would be a gap.
+/// The analysis takes the median step if no interval is recorded. If steps of 3 s and 57 s alternate, the
+/// median is one of them, though both tasks record once a minute. With 3 s, every second step would be a gap.
 pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
     let (median_ms, share) = period(times_ms, 1)?;
     // If more than half of the steps are equal, they are the interval and the others are pauses.

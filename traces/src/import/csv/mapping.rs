@@ -1,5 +1,5 @@
-//! The mapping file: assigns a CSV file's columns and units to ours. It is read from TOML, and checked
-//! as a whole before any row is read.
+//! The mapping file: assigns the columns and units of a CSV file to the dataset's. The mapping is read from
+//! TOML, and checked completely before any row is read.
 
 use super::figure::Figure;
 use super::keys::{ABSENT, Column, FactKeys, FigureKeys, File, TimeKeys};
@@ -34,7 +34,7 @@ pub struct Mapping {
     pub(super) has_header: bool,
     pub(super) has_decimal_comma: bool,
     pub(super) time: (Column, TimeFormat),
-    /// Column with the machine's name; `None`: the file's name is the machine's.
+    /// Column with the machine's name; `None` if the file's name is the machine's name.
     pub(super) machine: Option<Column>,
     pub(super) physical: Figure,
     pub(super) available: Figure,
@@ -54,7 +54,7 @@ pub(super) enum FactSource {
     Constant(String),
 }
 
-/// Position in the text, and description of a fault.
+/// A fault: its position in the mapping's text, and its description.
 type MappingFault = (Range<usize>, String);
 
 impl Mapping {
@@ -218,7 +218,7 @@ fn time(keys: TimeKeys) -> Result<(Column, TimeFormat), MappingFault> {
     Ok((keys.column, read.map_err(|found| (span, found))?))
 }
 
-/// Figures by their columns of `samples`.
+/// Figures of the mapping, by the column of `samples` that they fill.
 fn figures(
     samples: &BTreeMap<Spanned<String>, FigureKeys>,
     page_size_bytes: u32,
@@ -288,7 +288,7 @@ impl FactSource {
     }
 }
 
-/// A fact with the dataset's type.
+/// Value of a fact, with its column `name`; `None` if the text means a missing value.
 pub(super) fn fact(name: &'static str, text: &str) -> Option<(&'static str, Value)> {
     let is_absent = text.is_empty() || ABSENT.contains(&text);
     (!is_absent).then(|| (name, Value::Text(text.to_owned())))

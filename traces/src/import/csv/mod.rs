@@ -22,7 +22,7 @@ use rows::{Row, Rows};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Memory for rows held while reading, if a file holds many machines.
+/// Memory limit for the rows held while files with many machines are read.
 const HELD_BYTES: usize = 512 << 20;
 
 /// CSV files and their mapping.
@@ -33,7 +33,7 @@ pub struct Csv<'m> {
     machines: Machines,
 }
 
-/// Location of the machines' rows.
+/// Places where the machines' rows are.
 enum Machines {
     /// Files not examined yet.
     Unknown,
@@ -48,7 +48,7 @@ struct Files<'m> {
     paths: Vec<PathBuf>,
 }
 
-/// Result of the mapping for one line.
+/// Result of applying the mapping to one line.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The line, from 1.
@@ -59,7 +59,7 @@ pub struct Preview {
     pub row: Result<PreviewRow, String>,
 }
 
-/// Result of the mapping for one row.
+/// Result of applying the mapping to one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRow {
     /// Time, memory, CPUs.
@@ -85,7 +85,7 @@ impl<'m> Csv<'m> {
         }
     }
 
-    /// Results of the mapping for the first `count` rows of the first file.
+    /// Applies the mapping to the first `count` rows of the first file, and returns the results.
     ///
     /// # Errors
     /// [`ImportError`]: there is no such file, or its header lacks a column.
@@ -215,7 +215,7 @@ fn stem(path: &Path) -> String {
 }
 
 impl Files<'_> {
-    /// A line's place, for messages.
+    /// Description of a line's place, for messages.
     fn place(&self, path: &Path, line: u64) -> String {
         match self.paths.len() {
             1 => format!("line {line}"),

@@ -2,7 +2,7 @@
 
 use crate::import::{ColumnOrigin, kernel};
 
-/// A column of `samples` and its candidate metrics; the first that the archive has is used.
+/// A column of `samples` and the metrics that can fill it; the first metric that the archive has is used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub(super) name: &'static str,
@@ -53,7 +53,7 @@ pub(super) const FREE: &str = "mem.util.free";
 pub(super) const CPUS: &str = "hinv.ncpu";
 pub(super) const BOOTED: &str = "kernel.all.boottime";
 
-/// Metrics that a sample needs besides those of its columns, each with a column of the same unit.
+/// Metrics that a sample needs in addition to those in [`COLUMNS`]; each with a column of the same unit.
 pub(super) const NEEDED: [(&str, &str); 5] = [
     (AVAILABLE, "mem_available_bytes"),
     (PHYSICAL, "mem_total_bytes"),
@@ -62,8 +62,7 @@ pub(super) const NEEDED: [(&str, &str); 5] = [
     (BOOTED, "booted_s"),
 ];
 
-/// Factor from `units`, in the archives' notation, to the unit in the column's name; `None` if they cannot
-/// be converted.
+/// Factor from the archive's unit `units` to the unit in the column's name; `None` if no conversion exists.
 pub(super) fn scale(column: &str, units: &str) -> Option<f64> {
     let bytes = || {
         let power = ["byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte"]
@@ -85,7 +84,7 @@ pub(super) fn scale(column: &str, units: &str) -> Option<f64> {
     }
 }
 
-/// Columns of `hosts`, and the metric of each.
+/// Columns of `hosts`, each with the metric that fills it.
 pub(super) const FACTS: [(&str, &str); 5] = [
     ("kernel_release", "kernel.uname.release"),
     ("architecture", "kernel.uname.machine"),

@@ -43,7 +43,7 @@ const fn plain(
     }
 }
 
-/// Columns besides [`kernel::COLUMNS`].
+/// Columns in addition to [`kernel::COLUMNS`].
 pub(super) const COLUMNS: [Column; 19] = [
     kib("mem_free_bytes", &["memfree"], "memfree [KiB]"),
     kib("buffers_bytes", &["buffers"], "buffers [KiB]"),
