@@ -20,20 +20,20 @@ pub struct Record {
 /// Content of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
-    /// The time without samples that ends with this record.
+    /// A time without samples, which ends at this record's time.
     Gap(GapRow),
     /// Inventory of the host.
     Host(Box<HostRow>),
-    /// An event.
+    /// An event on the host.
     Event(EventRow),
-    /// A sample with its rows in other tables.
+    /// A sample, with its rows in other tables.
     Sample(Box<SampleRows>),
 }
 
 /// A sample with all rows that belong to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleRows {
-    /// Row of the sample itself: memory, load, cost.
+    /// Row of the sample itself: memory, load, and the agent's cost.
     pub sample: SampleRow,
     /// Rows of the active processes.
     pub processes: Vec<ProcessRow>,
@@ -50,8 +50,8 @@ pub struct SampleRows {
 }
 
 impl Record {
-    /// Passes every row with its table to `each`, as values in the order of the table's
-    /// columns.
+    /// Passes every row to `each`, together with the name of its table. The row's values are in the order of
+    /// the table's columns.
     ///
     /// # Errors
     /// The first error that `each` returns.

@@ -1,5 +1,5 @@
-//! Programs that the owner opens and closes: active while the owner uses them, some also while the owner is
-//! away.
+//! Programs that the owner opens and closes. They are active while the owner uses them; some are also active
+//! while the owner is away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::dice::Dice;
