@@ -385,8 +385,8 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     assert_eq!(stated.nominal_interval_ms, Some(300_000));
     assert!(found.coverage() < 0.01, "{}", found.coverage());
     assert!(stated.gaps_count < found.gaps_count);
-    // Two of the ten steps are gaps: five rounds of ten steps have 10, and the nine steps that remain have
-    // one.
+    // Two of the ten steps are longer than two intervals, which are ten minutes. The 59 steps are five rounds of
+    // ten, with 10 gaps, and nine more steps, with one gap.
     assert_eq!(stated.gaps_count, 11);
     let recorded_s: i64 = (0..59)
         .map(|at| steps_s[at % 10])
