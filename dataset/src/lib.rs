@@ -14,8 +14,7 @@
 //! and then replaces the manifest, so that a reader sees the old set of files or the new one. Tools that read
 //! the folders without the manifest (pyarrow, Polars) see the same rows.
 //!
-//! Invariant: a record is stored once, however often it is appended. Host, database and sequence identify a
-//! record.
+//! Invariant: a record is stored once, however often it is appended. Host, database and sequence identify a record.
 //!
 //! Rooms, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
 //! `layout`, `batch`, `rows`, `error`.

@@ -42,8 +42,7 @@ pub struct Manifest {
 pub struct SourceEntry {
     /// Name of the source, as in `hosts.source`.
     pub name: String,
-    /// Meaning of available memory in the source: a sentence. The aliases here are names that earlier builds
-    /// wrote.
+    /// Meaning of available memory in the source: a sentence. The aliases here are names that earlier builds wrote.
     #[serde(alias = "available")]
     pub available_meaning: String,
     /// True if the importer invents sizes, because the trace has none. Written since schema version 5.
@@ -101,8 +100,7 @@ pub struct FileEntry {
     /// Id of the file's last host.
     #[serde(default)]
     pub last_host_id: String,
-    /// Interval to which a [`crate::Policy`] thinned the file's samples, in ms; absent if the file has all
-    /// samples.
+    /// Interval to which a [`crate::Policy`] thinned the file's samples, in ms; absent if the file has all samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned_to_ms: Option<i64>,
     /// Hosts in a file of format version 1, ordered by id; such a file has no index of its own.
@@ -169,8 +167,7 @@ impl Manifest {
         Ok(all)
     }
 
-    /// Replaces earlier names of tables and columns by the present ones. The files themselves stay in their
-    /// places.
+    /// Replaces earlier names of tables and columns by the present ones. The files themselves stay in their places.
     fn rename(&mut self) {
         for file in &mut self.files {
             file.table = renames::table_name(&file.table).to_owned();

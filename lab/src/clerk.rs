@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Name of the clerk at the recruiter, and of its certificate's files.
+/// Name of the clerk at the recruiter, and name of the clerk's certificate files.
 const CLIENT: &str = "clerk";
 /// Size of a lease: small, so that several hosts hold pages.
 const LEASE_SIZE: &str = "64MiB";
@@ -61,7 +61,7 @@ lock_memory = false
     write(&folder.join("clerk.toml"), &config)
 }
 
-/// Socket of the clerk's device.
+/// Path of the socket at which the clerk serves its device.
 pub(super) fn socket(state: &State) -> PathBuf {
     let folder = state.folder_of(&address::clerk().namespace);
     folder.join("clerk.sock")

@@ -12,8 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A daemon. Its command is `PROGRAM ARGS --config FOLDER/CONFIG`; it runs in the namespace and folder of its
-/// node.
+/// A daemon. Its command is `PROGRAM ARGS --config FOLDER/CONFIG`; it runs in the namespace and folder of its node.
 pub(super) struct Daemon {
     pub(super) name: &'static str,
     program: &'static str,
@@ -145,8 +144,7 @@ pub(super) fn enrol(state: &State, node: &Node, token: &str) -> Result<()> {
     Ok(())
 }
 
-/// Command that runs one of our programs on a node: in the node's network namespace, with its machine id and
-/// host name.
+/// Command that runs one of our programs on a node: in the node's network namespace, with its machine id and host name.
 ///
 /// `ip netns exec` mounts /etc/netns/NAMESPACE over /etc. Each program in the command line replaces itself
 /// with the next: the last one has the process id of the command that is started here.

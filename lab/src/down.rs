@@ -20,8 +20,7 @@ pub(super) fn run(args: &Down) -> Result<String> {
     })
 }
 
-/// Ends the lab's processes, then removes its namespaces and files. Returns true if there was anything to
-/// remove.
+/// Ends the lab's processes, then removes its namespaces and files. Returns true if there was anything to remove.
 ///
 /// A process belongs to the lab if the state lists it. It also belongs to the lab if it runs one of our
 /// programs in one of the lab's namespaces: if `up` was killed, it may have started a process without listing

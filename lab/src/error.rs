@@ -41,7 +41,7 @@ pub enum LabError {
     /// Namespaces of a lab exist already.
     #[error("a lab is up already, or what a crash left of one: `gleaner lab down` removes it")]
     IsUp,
-    /// No lab is up.
+    /// No lab is running.
     #[error("there is no lab; `gleaner lab up` makes one")]
     NoLab,
     /// The folder for a new lab is not empty.
@@ -80,7 +80,7 @@ pub enum LabError {
         /// File of the state.
         path: PathBuf,
     },
-    /// A program cannot be started.
+    /// A program of the system or of Gleaner cannot be started.
     #[error("cannot start {command}")]
     Start {
         /// The program, or its whole command.

@@ -1,5 +1,4 @@
-//! The link between a host and the bridge: its rate, delay and loss, as far as this kernel and machine
-//! support them.
+//! The link between a host and the bridge: its rate, delay and loss, as far as this kernel and machine support them.
 
 use super::address::{BRIDGE, INTERFACE, LAB, Node};
 use super::network::{iptables, is_installed, succeeds, tc};
@@ -86,8 +85,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Tests on the lab's bridge which properties the kernel supports. The bridge must exist and have no
-    /// ports yet.
+    /// Tests on the lab's bridge which properties the kernel supports. The bridge must exist and have no ports yet.
     pub(super) fn probed(rate: Option<Rate>, delay: Option<Duration>, loss: Option<f64>) -> Self {
         let delay_us = delay.map(|d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX));
         let mut link = Self {

@@ -61,7 +61,7 @@ pub(super) fn must(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// Creates the bridge in its own namespace.
+/// Creates the bridge, in a namespace of its own.
 pub(super) fn make_bridge() -> Result<()> {
     must(command("ip", &["netns", "add", LAB]))?;
     must(ip(LAB, &["link", "add", BRIDGE, "type", "bridge"]))?;

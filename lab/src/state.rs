@@ -99,8 +99,7 @@ impl State {
         self.folder.join(namespace)
     }
 
-    /// Removes the lab's state. Also removes everything that the lab created in its folder, unless `keep` is
-    /// set.
+    /// Removes the lab's state. Also removes everything that the lab created in its folder, unless `keep` is set.
     pub(super) fn remove(&self, keep: bool) -> Result<()> {
         if !keep {
             let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();

@@ -38,7 +38,7 @@ pub struct Figure {
     pub low: f64,
     /// Largest value that rounds to the printed one.
     pub high: f64,
-    /// Relation of our figure to the paper's.
+    /// How our figure depends on the paper's.
     pub kind: Kind,
     /// False if no trace can have this figure.
     pub possible: bool,

@@ -22,8 +22,7 @@ const WINDOW_LOG_MAX: u32 = 23;
 const FILLED_IN_PER_BYTE: usize = 4;
 /// Memory of an Arrow array in addition to its values.
 const ARRAY_BYTES: usize = 256;
-/// Maximum length of a text, in bytes. A path has up to 4,096 bytes, and takes three times as many if it is
-/// not UTF-8.
+/// Maximum length of a text, in bytes. A path has up to 4,096 bytes, and takes three times as many if it is not UTF-8.
 const TEXT_BYTES: usize = 16 << 10;
 
 /// Maximum size of a batch that is accepted.
@@ -36,8 +35,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns 8 MiB compressed and 64 MiB uncompressed; a sample with 20,000 processes takes a twentieth of
-    /// that.
+    /// Returns 8 MiB compressed and 64 MiB uncompressed; a sample with 20,000 processes takes a twentieth of that.
     fn default() -> Self {
         Self {
             compressed_bytes: 8 << 20,
@@ -91,8 +89,7 @@ impl Batch {
         let mut tables = Vec::new();
         for place in streams {
             let stream = content.slice_with_length(place.start, place.len());
-            // Arrow's decoder slices some buffers without checking their length; a short buffer makes it
-            // panic.
+            // Arrow's decoder slices some buffers without checking their length; a short buffer makes it panic.
             let read = panic::catch_unwind(|| read_stream(stream, fill));
             let (read, left) =
                 read.map_err(|_| malformed("a column that contradicts itself"))??;
@@ -122,8 +119,7 @@ fn decompress(body: &[u8], limit_bytes: usize) -> Result<Vec<u8>, BatchError> {
 /// Tables, each with its rows.
 type Tables = Vec<(Table, RecordBatch)>;
 
-/// Reads the rows of one stream. Also returns the part of `fill` that remains for absent columns of later
-/// streams.
+/// Reads the rows of one stream. Also returns the part of `fill` that remains for absent columns of later streams.
 fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), BatchError> {
     let mut tables = Vec::new();
     let mut decoder = StreamDecoder::new();
@@ -161,8 +157,7 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
     found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }
 
-/// Converts `rows` to the table's own schema. Absent columns are filled in, and `fill` is reduced by their
-/// memory.
+/// Converts `rows` to the table's own schema. Absent columns are filled in, and `fill` is reduced by their memory.
 fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<RecordBatch, BatchError> {
     let expected = Arc::new(schema(table));
     let wrong = |detail: String| malformed(format!("table {}: {detail}", table.name));

@@ -1,4 +1,4 @@
-//! Encoding of batches for sending.
+//! Encodes batches for sending.
 
 use super::Batch;
 use crate::{DatasetError, Result};

@@ -25,8 +25,7 @@ use std::collections::BTreeSet;
 pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// Maximum number of a dataset's files that one batch may touch; a file holds one table's rows of one UTC
-/// day. A batch of 512 records, as agents send it, needs about 20 with a sample every 90 s, and 250 with one
-/// per hour.
+/// day. A batch of 512 records, as agents send it, needs about 20 with a sample every 90 s, and 250 with one per hour.
 pub const MOST_FILES: usize = 512;
 const DAY_MS: i64 = 86_400_000;
 
@@ -50,7 +49,7 @@ pub struct Batch {
     pub last_time_ms: i64,
     /// Tables and days of the rows; at most [`MOST_FILES`].
     pub table_days: BTreeSet<TableDay>,
-    /// Rows by table; no entry is empty.
+    /// Tables with their rows; only tables that have rows.
     pub tables: Vec<(Table, RecordBatch)>,
 }
 

@@ -156,7 +156,7 @@ impl Index {
         lines.filter(|line| !line.is_empty()).map(host_rows)
     }
 
-    /// The rows of one host, if the file has any.
+    /// Finds the rows of one host; `None` if the file has none.
     pub(crate) fn host(&self, host_id: &str) -> serde_json::Result<Option<HostRows>> {
         let (mut low, mut high) = (0, self.hosts.len());
         while low < high {

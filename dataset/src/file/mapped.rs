@@ -129,7 +129,7 @@ impl MappedFile {
         self.index.host(host_id).map_err(altered(&self.path))
     }
 
-    /// The host's rows, with the columns of `wanted`.
+    /// Reads the host's rows, with the columns of `wanted`.
     pub(crate) fn read(&self, host: &HostRows, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let mut found = Vec::new();
         let mut rows = 0;
@@ -139,7 +139,7 @@ impl MappedFile {
                 let end = start + batch.num_rows() as u64;
                 let (from, to) = (range.start.max(start), range.end.min(end));
                 if from < to {
-                    // Both numbers fit: they count rows of a batch in memory.
+                    // Both numbers fit into `usize`: they count rows of a batch in memory.
                     found.push(batch.slice((from - start) as usize, (to - from) as usize));
                     rows += to - from;
                 }

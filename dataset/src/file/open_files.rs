@@ -13,8 +13,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of record batches in all open files together; each takes about 200 bytes of index in
-/// memory.
+/// Maximum number of record batches in all open files together; each takes about 200 bytes of index in memory.
 const BATCHES_AT_MOST: usize = 1 << 19;
 /// Number added to a file's record batches when open files are limited: at most 8,192 files are then open.
 /// Each takes one map; this is an eighth of the maps that Linux allows a process.
@@ -30,7 +29,7 @@ pub(crate) struct OpenFiles {
 
 #[derive(Default)]
 struct Files {
-    /// Files by path in the dataset, with the sequence number of their last use.
+    /// Open files by path in the dataset, each with the number of its last use.
     open: HashMap<String, (u64, Arc<MappedFile>)>,
     schemas: Vec<SchemaRef>,
     batches: usize,

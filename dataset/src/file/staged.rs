@@ -21,13 +21,11 @@ use std::path::PathBuf;
 
 /// Maximum number of rows in a record batch; a batch is decompressed as a whole.
 pub(crate) const BATCH_ROWS: usize = 64 * 1024;
-/// Number of rows from which a batch ends with its host. In smaller batches, headers would be larger than the
-/// rows.
+/// Number of rows from which a batch ends with its host. In smaller batches, headers would be larger than the rows.
 const SHARED_ROWS: usize = 1024;
 /// Number of digits of the hash in a file's name; with so many, no two names are ever equal.
 const NAME_DIGITS: usize = 32;
-/// Alignment of buffers, sufficient for every type here. Arrow's default of 64 would be a tenth of a small
-/// file.
+/// Alignment of buffers, sufficient for every type here. Arrow's default of 64 would be a tenth of a small file.
 const ALIGNMENT_BYTES: usize = 8;
 
 /// A file in the staging folder that is being written.

@@ -28,7 +28,7 @@ pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes the entries of `folder` durable.
+/// Syncs `folder`, so that its entries survive a power loss.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|f| f.sync_all())

@@ -26,7 +26,7 @@ impl WriterName {
         })
     }
 
-    /// Writers that have a manifest in the dataset at `root`.
+    /// Names of the writers that have a manifest in the dataset at `root`.
     pub(crate) fn with_manifest(root: &Path) -> Result<BTreeSet<Self>> {
         let mut found = BTreeSet::new();
         if root.join(MANIFEST).exists() {

@@ -35,8 +35,7 @@ pub(crate) fn folder(table: &str, date: &str) -> String {
     format!("{table}/date={date}")
 }
 
-/// Names of the folders that a dataset's tables may have: first those of the present version, then earlier
-/// ones.
+/// Names of the folders that a dataset's tables may have: first those of the present version, then earlier ones.
 pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
     let present = DATASET_TABLES.into_iter().map(|table| table.name);
     present.chain(renames::TABLES.into_iter().map(|rename| rename.before))

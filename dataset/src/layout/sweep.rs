@@ -9,8 +9,7 @@ use std::path::Path;
 
 /// Cleans up after a writer that died. Staged files are deleted. Files that no manifest names are retired,
 /// since a reader may still have the previous manifest. Only the holder of the lock of `name` may call this,
-/// and only that writer's files are touched: other writers may have files that are not in their manifests
-/// yet.
+/// and only that writer's files are touched: other writers may have files that are not in their manifests yet.
 pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> bool) -> Result<()> {
     let staging = root.join(name.staging());
     if staging.exists() {

@@ -1,5 +1,4 @@
-//! Reads a part of a table: some hosts, a range of time, some columns. The rest is neither opened nor
-//! decompressed.
+//! Reads a part of a table: some hosts, a range of time, some columns. The rest is neither opened nor decompressed.
 
 use crate::rows::projected;
 use crate::{Dataset, DatasetError, FileEntry, Result};
@@ -241,7 +240,7 @@ impl Dataset {
     }
 }
 
-/// The columns of `wanted`, followed by the time if it is not among them.
+/// Schema with the columns of `wanted`, and with the time as the last column if `wanted` lacks it.
 fn with_time(table: &Table, wanted: &SchemaRef) -> Result<SchemaRef, ArrowError> {
     if wanted.index_of("time").is_ok() {
         return Ok(Arc::clone(wanted));

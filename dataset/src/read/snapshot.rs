@@ -19,8 +19,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes a snapshot of the files of the writer `writer` in the dataset at `root`; `None`: its only or
-    /// first writer.
+    /// Takes a snapshot of the files of the writer `writer` in the dataset at `root`; `None`: its only or first writer.
     ///
     /// # Errors
     /// [`DatasetError::NotADataset`] if the writer has written nothing, [`DatasetError::WriterName`], or an

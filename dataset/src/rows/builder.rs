@@ -120,7 +120,7 @@ impl RowsBuilder {
         self.push(identity, values)
     }
 
-    /// The rows as a record batch.
+    /// Returns the collected rows as a record batch.
     ///
     /// # Errors
     /// [`DatasetError::WrongSchema`] if a required value is absent.

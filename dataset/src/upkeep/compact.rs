@@ -59,8 +59,7 @@ pub struct CompactionStep {
 
 impl Writer {
     /// Merges some files of one table and day, durably and atomically; `None` if there is nothing to merge at
-    /// the time `now`. One host's rows of that table and day are in memory at a time. Appended rows stay as
-    /// they are.
+    /// the time `now`. One host's rows of that table and day are in memory at a time. Appended rows stay as they are.
     ///
     /// # Errors
     /// The system's error; the dataset is then unchanged. A file that is torn, altered or unreadable is
@@ -139,8 +138,7 @@ impl Writer {
                 }
             }
         }
-        // The merged file counts as thinned only if all files were, and then to the shortest of their
-        // intervals.
+        // The merged file counts as thinned only if all files were, and then to the shortest of their intervals.
         let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
         let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
         let staged = staged.inspect_err(|error| {
@@ -199,8 +197,7 @@ impl Writer {
     }
 }
 
-/// Returns `fan` files of similar size, or none if there are not so many; `files` are ordered by number of
-/// rows.
+/// Returns `fan` files of similar size, or none if there are not so many; `files` are ordered by number of rows.
 fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let fan = fan.max(2);
     let mut windows = files.windows(fan);
@@ -210,8 +207,7 @@ fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
 }
 
 /// Returns the files up to the last one that has at most `fan` times as many rows as all smaller ones
-/// together. A much larger file is thus not rewritten for a few late rows. `files` are ordered by number of
-/// rows.
+/// together. A much larger file is thus not rewritten for a few late rows. `files` are ordered by number of rows.
 fn merge_candidates<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let mut before = 0_u64;
     let mut end = 0;

@@ -46,8 +46,7 @@ pub struct LostRows {
 ///
 /// # Errors
 /// [`DatasetError::NotADataset`] if there are no files to rebuild a manifest from, [`DatasetError::Locked`],
-/// or the system's error. After an error, every file is either repaired or unchanged, and the repair can be
-/// repeated.
+/// or the system's error. After an error, every file is either repaired or unchanged, and the repair can be repeated.
 pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let root = root.as_ref();
     let nothing = |_| DatasetError::NotADataset {

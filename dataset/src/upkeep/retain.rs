@@ -1,5 +1,4 @@
-//! Retention: how long rows are kept, and how many samples of a day. It works on whole UTC days, one step at
-//! a time.
+//! Retention: how long rows are kept, and how many samples of a day. It works on whole UTC days, one step at a time.
 
 use crate::file::mapped::MappedFile;
 use crate::file::staged::StagedFile;
@@ -38,8 +37,7 @@ const THINNED: [Table; 7] = [
     CgroupRow::TABLE,
 ];
 
-/// Rules of a dataset's retention. Days are counted back from today, in UTC. A field that is unset keeps
-/// everything.
+/// Rules of a dataset's retention. Days are counted back from today, in UTC. A field that is unset keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Number of days for which each table's rows are kept, by the table's name.
@@ -56,13 +54,13 @@ pub struct Policy {
 /// Result of one step of retention, which changes one UTC day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionStep {
-    /// UTC day of the step.
+    /// UTC day that the step changed.
     pub date: String,
     /// True if the step thinned the day, false if it dropped files.
     pub thinned: bool,
-    /// Number of files removed.
+    /// Number of files that the step removed.
     pub files: usize,
-    /// Number of rows removed.
+    /// Number of rows that the step removed.
     pub rows: u64,
     /// Bytes that are freed on the disk, once the replaced files are no longer kept for readers.
     pub bytes: u64,

@@ -34,12 +34,12 @@ struct Step {
 pub(crate) struct DayThinning {
     /// Samples of each database, ordered by sequence number.
     steps: BTreeMap<String, Vec<Step>>,
-    /// The kept samples.
+    /// Rows of the kept samples.
     pub(crate) samples: RecordBatch,
 }
 
 impl DayThinning {
-    /// Thins `samples`, a host's whole day, to one every `to_ms`.
+    /// Thins `samples`, which are a host's whole day, to about one every `to_ms`.
     pub(crate) fn of(samples: &RecordBatch, to_ms: i64) -> Result<Self> {
         let identities = Identities::of(samples)?;
         let available = integers(samples, "available_bytes")?;
@@ -127,7 +127,7 @@ impl DayThinning {
                 let at = steps.binary_search_by_key(&sequence, |step| step.sequence);
                 at.ok().and_then(|at| steps.get(at))
             });
-            // Rows that belong to no sample stay.
+            // Rows that belong to no sample are kept.
             found.flatten().is_none_or(|step| step.is_kept)
         };
         let kept: UInt32Array = (0..rows.num_rows())
@@ -172,7 +172,7 @@ impl DayThinning {
                 state.retain(|_, row| !kind.is_valid_in_sample_only(*row));
             }
         }
-        // Rows that belong to no sample stay.
+        // Rows that belong to no sample are kept.
         told.extend(of_step.into_values().flatten().map(|row| PlacedRow {
             row,
             sequence: identities.sequences[row],
@@ -335,7 +335,7 @@ fn keys(table: &Table, rows: &RecordBatch) -> Result<Vec<OwnedRow>> {
     Ok(keys.iter().map(|key| key.owned()).collect())
 }
 
-/// `rows` with the column `name` replaced by `values`.
+/// Returns `rows` with `values` in place of the column `name`.
 fn with(rows: &RecordBatch, name: &str, values: ArrayRef) -> Result<RecordBatch> {
     let at = rows.schema_ref().index_of(name)?;
     let mut columns = rows.columns().to_vec();

@@ -26,7 +26,7 @@ pub struct Verification {
 /// A file that differs from the sealed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, relative to the dataset.
+    /// Path of the file, relative to the dataset.
     pub path: String,
     /// Name of the file's table.
     pub table: String,

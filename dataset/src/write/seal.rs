@@ -21,8 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
-/// If fewer than one in this many of a file's hosts are needed, each of them is looked up; otherwise all are
-/// read.
+/// If fewer than one in this many of a file's hosts are needed, each of them is looked up; otherwise all are read.
 const FEW_SHARE: u64 = 16;
 
 /// Counts of the files and rows that a seal has added.
@@ -186,11 +185,9 @@ impl Writer {
         Manifest::put(&self.root, &self.name)?;
         self.manifest = manifest;
         self.files.forget(replaced);
-        // The dataset is complete now. Files that cannot be retired at this point are retired when it is next
-        // opened.
+        // The dataset is complete now. Files that cannot be retired at this point are retired when it is next opened.
         for path in replaced {
-            // A repair may have written a file of the same content as the replaced one, which then has the
-            // same path.
+            // A repair may have written a file of the same content as the replaced one, which then has the same path.
             if staged.iter().all(|(_, entry)| entry.path != *path) {
                 let _ = retired::retire(&self.root, path);
             }

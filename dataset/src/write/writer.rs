@@ -195,8 +195,7 @@ impl Writer {
         self.pending.values().map(PendingRows::bytes).sum()
     }
 
-    /// Adds rows of any hosts and days, in any order. Rows that the dataset already has are left out by the
-    /// seal.
+    /// Adds rows of any hosts and days, in any order. Rows that the dataset already has are left out by the seal.
     ///
     /// # Errors
     /// [`DatasetError::WrongSchema`] if the columns are not those of `table`.

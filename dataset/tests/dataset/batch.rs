@@ -1,5 +1,4 @@
-//! Batches as sent: decoding returns the rows that were encoded, and an untrusted sender's batch can do no
-//! harm.
+//! Batches as sent: decoding returns the rows that were encoded, and an untrusted sender's batch can do no harm.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, Schema};

@@ -186,8 +186,7 @@ fn an_altered_manifest_is_never_read() {
         let error = error.unwrap_or_else(|| panic!("bit {bit} of {}", whole.len()));
         names_the_file(&error, &manifest);
     }
-    // One count in the manifest is changed, as by an editor. The repair then rebuilds the manifest from the
-    // files.
+    // One count in the manifest is changed, as by an editor. The repair then rebuilds the manifest from the files.
     let text = String::from_utf8(whole.clone()).unwrap();
     fs::write(&manifest, text.replace("\"rows\": 40", "\"rows\": 41")).unwrap();
     let refused = [

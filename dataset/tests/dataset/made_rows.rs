@@ -1,5 +1,4 @@
-//! Rows for the tests. All values of a row are derived from its identity, so that the rows read can be
-//! checked.
+//! Rows for the tests. All values of a row are derived from its identity, so that the rows read can be checked.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -12,8 +11,7 @@ use std::path::Path;
 /// 2026-11-20 23:59:00 UTC; rows a minute later belong to the next day.
 pub(crate) const START_MS: i64 = 1_795_219_140_000;
 
-/// Identity of a row of `samples` (`key` is 0) or of `files`. Identities are ordered as a host's rows in a
-/// dataset.
+/// Identity of a row of `samples` (`key` is 0) or of `files`. Identities are ordered as a host's rows in a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     pub(crate) host: String,

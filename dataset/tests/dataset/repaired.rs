@@ -23,8 +23,7 @@ const HOSTS: u8 = 9;
 /// Host and key of each row.
 type Keys = BTreeSet<(String, i64)>;
 
-/// Rows with sequence 5 of nine hosts. Host 4 has 1500 files and the others 300, which gives three record
-/// batches.
+/// Rows with sequence 5 of nine hosts. Host 4 has 1500 files and the others 300, which gives three record batches.
 fn names() -> Vec<Name> {
     let keys = |host: u8| 0..if host == 4 { 1500 } else { 300 };
     let of_host = |host| keys(host).map(move |key| Name::new(host, 0, 5, key));

@@ -33,7 +33,7 @@ fn all_steps(writer: &mut Writer, policy: &Policy, now: SystemTime) -> Vec<Reten
 fn days_are_dropped_by_table_and_details_before() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(folder.path()).unwrap();
-    // Rows on two days: at 23:59:20 on the 20th, and on the 21st.
+    // Two rows of each table: one at 23:59:20 on the 20th, one on the 21st.
     let names = [Name::new(1, 0, 1, 0), Name::new(1, 0, 9, 0)];
     for table in [SampleRow::TABLE, FileRow::TABLE] {
         writer.append(&table, batch(&table, &names)).unwrap();
@@ -322,11 +322,9 @@ proptest! {
         prop_assert_eq!(lows(&kept), lows(&samples));
         let buckets: BTreeSet<i64> = samples.iter().map(|row| bucket(row)).collect();
         let runs = 1 + gaps.len();
-        // Each run keeps its first and last sample, and one per bucket; a gap may divide a bucket between two
-        // runs.
+        // Each run keeps its first and last sample, and one per bucket; a gap may divide a bucket between two runs.
         prop_assert!(kept.len() <= buckets.len() + 3 * runs, "{} of {}", kept.len(), samples.len());
-        // A kept sample has the lowest value since the kept one before it, and the sum of the intervals is
-        // unchanged.
+        // A kept sample has the lowest value since the kept one before it, and the sum of the intervals is unchanged.
         let sum = |rows: &[Vec<String>]| -> i64 {
             rows.iter().filter(|row| !row[3].is_empty()).map(|row| number(&row[3])).sum()
         };
@@ -362,8 +360,7 @@ proptest! {
         prop_assert_eq!(of, sequences);
         prop_assert_eq!(read(root, &GapRow::TABLE, "a", &["cause"]), gaps);
 
-        // A second thinning does nothing, even if only the files, and no manifest, state that they were
-        // thinned.
+        // A second thinning does nothing, even if only the files, and no manifest, state that they were thinned.
         prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
         drop(writer);
         fs::remove_file(root.join("manifest.json")).unwrap();

@@ -1,5 +1,4 @@
-//! Rows that were written are read back by host, sorted and once, whatever the order of rows and the number
-//! of seals.
+//! Rows that were written are read back by host, sorted and once, whatever the order of rows and the number of seals.
 
 use crate::made_rows::{Name, batch, read_names};
 use arrow::array::AsArray;
@@ -153,8 +152,7 @@ fn hosts_with_few_rows_share_a_batch_and_are_read_apart() {
     );
 }
 
-/// A collector appends few rows at a time, as agents send them. These must not take more memory than their
-/// rows.
+/// A collector appends few rows at a time, as agents send them. These must not take more memory than their rows.
 #[test]
 fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
     let folder = tempfile::tempdir().unwrap();

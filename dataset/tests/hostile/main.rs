@@ -64,11 +64,11 @@ enum Mutation {
     Rename(usize, String),
     /// Gives every value of a text column this many bytes.
     Text(usize, usize),
-    /// Sets each row this many days after the previous one.
+    /// Sets the time of each row to this many days after the previous row.
     Days(i64),
-    /// Sets all rows to this time.
+    /// Gives all rows this time.
     Time(i64),
-    /// Sets all rows to this sequence.
+    /// Gives all rows this sequence number.
     Sequence(i64),
     /// Repeats the rows this many times, each time in a separate message.
     Repeat(usize),

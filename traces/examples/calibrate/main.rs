@@ -1,5 +1,4 @@
-//! Calibrates the fleet `acharya-setia` to Tables 2 to 4 of the paper (Table 1, the list of hosts, is an
-//! input):
+//! Calibrates the fleet `acharya-setia` to Tables 2 to 4 of the paper (Table 1, the list of hosts, is an input):
 //!
 //! `cargo run --release -p gleaner-traces --example calibrate -- [--rounds N] [--hop FAR] [--write traces/presets/acharya-setia.toml]`
 //!

@@ -24,7 +24,7 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An availability export; its two files are being written.
+/// An export of availability; its two files are being written.
 pub struct Availability {
     out_dir: PathBuf,
     region_bytes: i64,

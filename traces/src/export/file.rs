@@ -21,7 +21,7 @@ use std::sync::Arc;
 impl Format {
     pub(super) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Arrow];
 
-    /// File name suffix.
+    /// Suffix of file names in this format.
     pub(super) fn ending(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",

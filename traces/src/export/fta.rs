@@ -29,7 +29,7 @@ const PLATFORM_FIELDS: &str =
 /// Text for an unknown value.
 const NULL: &str = "NULL";
 
-/// The archive's tables being written.
+/// An export in the archive's format; its tables are being written.
 pub struct Fta {
     out_dir: std::path::PathBuf,
     events: TextFile,

@@ -20,10 +20,10 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Resolution of a share: a millionth of 16 GiB is 16 KiB.
+/// Number of steps in which shares are written: a millionth of 16 GiB is 16 KiB.
 const SHARE_UNITS: f64 = 1e6;
 
-/// The platform being written.
+/// An export for SimGrid; its platform file is being written.
 pub struct SimGrid {
     out_dir: PathBuf,
     platform: TextFile,

@@ -1,4 +1,4 @@
-//! A dataset as one file per table and date, written batch by batch.
+//! Exports a dataset's tables as one file per table and date, written batch by batch.
 
 use super::file::OpenFile;
 use super::{ExportSummary, Format, folder};

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! The machines' memory sizes are not published. The import takes 100 % as 100 GiB, so that 1 GiB is 1 %: the
-//! shares are those of the trace, the sizes are invented. The date on which the trace starts is not published
-//! either.
+//! shares are those of the trace, the sizes are invented. The date on which the trace starts is not published either.
 
 use super::files::{Line, Lines, cut};
 use super::grouped::{GroupedRow, MachineTable, Table};
@@ -52,11 +51,10 @@ const START: Timestamp = Timestamp::constant(1_514_764_800, 0);
 /// Number of rows that fit into 512 MiB.
 const ROWS_AT_ONCE: usize = (512 << 20) / size_of::<Row>();
 
-/// The trace's file.
+/// Importer of the trace's file.
 pub struct Alibaba {
     usage: Usage,
-    /// Name for `hosts.source`. It contains the start of the trace, because the times of records depend on
-    /// it.
+    /// Name for `hosts.source`. It contains the start of the trace, because the times of records depend on it.
     name: String,
     rows_at_once: usize,
     grouped: Option<MachineTable<Row>>,
@@ -67,7 +65,7 @@ struct Usage {
     start_s: i64,
 }
 
-/// A row that can be read.
+/// Content of a readable row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     /// Seconds since the trace's start.
@@ -77,8 +75,7 @@ struct Row {
 }
 
 impl Alibaba {
-    /// Importer of the file at `path`. The trace began at `start`; `None` means Monday, 2018-01-01, 00:00
-    /// UTC.
+    /// Importer of the file at `path`. The trace began at `start`; `None` means Monday, 2018-01-01, 00:00 UTC.
     #[must_use]
     pub fn new(path: &Path, start: Option<Timestamp>) -> Self {
         let start = start.unwrap_or(START);

@@ -18,8 +18,7 @@ const CPUS: &str = "CPU cores";
 const CAPACITY: &str = "Memory capacity provisioned [KB]";
 const USAGE: &str = "Memory usage [KB]";
 
-/// Columns that each of these traces fills. `available` is the description of how available memory is
-/// computed.
+/// Columns that each of these traces fills. `available` is the description of how available memory is computed.
 pub(super) const fn fills(available: &'static str) -> [ColumnOrigin<'static>; 8] {
     const PROVISIONED: &str = "Memory capacity provisioned [KB], of 1024 bytes";
     [
@@ -73,7 +72,7 @@ pub struct Columns {
 /// A row that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Reading of the row.
+    /// Reading that the row contains.
     pub reading: Reading,
     /// True if the file gives the row's time in seconds, although the header says ms.
     pub in_seconds: bool,
@@ -164,7 +163,7 @@ fn bytes(kib: f64) -> i64 {
     (kib * kib_to_bytes(1) as f64).round() as i64
 }
 
-/// The machines' files in a folder.
+/// Importer of a folder with one file per machine.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,

@@ -51,7 +51,7 @@ pub const DIALECT: Dialect = Dialect {
     number_of: |text| text.parse().ok(),
 };
 
-/// The machines in `folder`, as `source` ([`RND`] or [`FAST_STORAGE`]).
+/// Importer of the machines in `folder`, whose trace is `source` ([`RND`] or [`FAST_STORAGE`]).
 #[must_use]
 pub fn importer(folder: &Path, source: Source<'static>) -> Archive {
     Archive::new(folder, source, &DIALECT)

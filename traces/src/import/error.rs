@@ -31,7 +31,7 @@ pub enum ImportError {
     Line {
         /// Path of the file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: u64,
         /// Text that was found.
         found: String,

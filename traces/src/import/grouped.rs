@@ -1,21 +1,18 @@
-//! Files that are larger than memory and hold many machines' rows in any order. Such files are read several
-//! times.
+//! Files that are larger than memory and hold many machines' rows in any order. Such files are read several times.
 //!
 //! The first pass counts each machine's rows. Each later pass holds the rows of as many machines as fit in
-//! memory, and the machines are then returned one by one. Memory stays bounded, and no temporary files are
-//! needed.
+//! memory, and the machines are then returned one by one. Memory stays bounded, and no temporary files are needed.
 
 use super::{ImportError, Readings, Repairs};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// Maximum number of machines. In a file with more, the column taken for the machine probably holds something
-/// else.
+/// Maximum number of machines. In a file with more, the column taken for the machine probably holds something else.
 const MACHINES: usize = 1_000_000;
 
 /// Files with rows of many machines.
 pub(super) trait Table {
-    /// A row as held in memory.
+    /// Content of a row that is held in memory.
     type Row;
 
     /// Reads every row of every file, in the same order each time.
@@ -43,7 +40,7 @@ pub(super) struct MachineRows<R> {
 
 /// Machines of a table; the rows of some are in memory.
 pub(super) struct MachineTable<R> {
-    /// Names in order, with the number of readable rows of each.
+    /// Names of the machines, in order, with the number of readable rows of each.
     machines: Vec<(String, usize)>,
     without_machine: Repairs,
     rows_at_once: usize,

@@ -1,5 +1,4 @@
-//! Sources that have the Linux kernel's own figures (sysstat, PCP, node_exporter); the same rules apply to
-//! all.
+//! Sources that have the Linux kernel's own figures (sysstat, PCP, node_exporter); the same rules apply to all.
 //!
 //! These sources have no processes, so that the paper's categories cannot be computed. Available memory is
 //! the kernel's own estimate. Static kernel memory is absent. Physical memory is MemTotal, the kernel's
@@ -51,7 +50,7 @@ pub fn reading(time_ms: i64, mem_total_bytes: i64, mem_available_bytes: i64) -> 
     }
 }
 
-/// The values of [`COLUMNS`].
+/// Values for [`COLUMNS`], in their order.
 #[must_use]
 pub fn values(mem_total_bytes: i64, mem_available_bytes: i64) -> [Option<f64>; COLUMNS.len()] {
     let harvestable_bytes = accounting::harvestable_bytes(

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Progress<'a> {
     /// Number of machines done.
     pub machines: usize,
-    /// Machines in all.
+    /// Total number of machines.
     pub machines_in_all: usize,
     /// Name of the last machine done.
     pub machine: &'a str,
@@ -17,11 +17,11 @@ pub struct Progress<'a> {
 /// A machine of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// Name at the source.
+    /// Name of the machine at the source.
     pub machine: String,
-    /// Name in the dataset.
+    /// Name of the machine's host in the dataset.
     pub host_name: String,
-    /// Id in the dataset.
+    /// Id of the machine's host in the dataset.
     pub host_id: String,
     /// Outcome of the import.
     pub outcome: Outcome,
@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Description of the outcome.
+    /// Description of the outcome, with the first unreadable row if there is one.
     #[must_use]
     pub fn reason(&self) -> String {
         let outcome = self.outcome.describe();
@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-/// Outcome of a machine.
+/// Outcome of importing a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -88,7 +88,7 @@ pub struct ImportSummary {
     pub source: String,
     /// Meaning of available memory in this source.
     pub available_meaning: String,
-    /// Every machine, in order.
+    /// Every machine of the source, in the order of import.
     pub machines: Vec<Machine>,
     /// Repairs in all rows, including the rows whose machine is unknown.
     pub total: Repairs,
@@ -102,8 +102,7 @@ pub struct ImportSummary {
     pub new_rows_count: u64,
     /// Number of rows that the dataset already had.
     pub existing_rows_count: u64,
-    /// Number of rows whose values differ from those of the same record in the dataset; the dataset keeps its
-    /// own row.
+    /// Number of rows whose values differ from those of the same record in the dataset; the dataset keeps its own row.
     pub contradicting_rows_count: u64,
     /// Number of new files in the dataset, after its small files were merged.
     pub files_count: usize,

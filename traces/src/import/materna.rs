@@ -59,7 +59,7 @@ pub const DIALECT: Dialect = Dialect {
     },
 };
 
-/// The machines in `folder`, as `source` (of [`TRACES`]).
+/// Importer of the machines in `folder`, whose trace is `source` (one of [`TRACES`]).
 #[must_use]
 pub fn importer(folder: &Path, source: Source<'static>) -> Archive {
     Archive::new(folder, source, &DIALECT)

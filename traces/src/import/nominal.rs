@@ -65,7 +65,7 @@ mod tests {
             (&[3_000, 57_000], 60_000),
             (&[57_000, 3_000], 60_000),
             (&[1_000, 2_000, 57_000], 60_000),
-            // Irregular steps: the median, as in the analysis.
+            // Irregular steps have no period: the result is their median, as in the analysis.
             (&[10_000, 10_000, 90_000, 700_000, 20_000, 40_000], 40_000),
         ] {
             assert_eq!(
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(interval_ms(&[5, 12]), Some(7));
     }
 
-    /// A machine recorded for a few minutes each day does not have an interval of a day.
+    /// A machine that is recorded for a few minutes each day does not have an interval of one day.
     #[test]
     fn pauses_are_no_period() {
         for bursts in [
@@ -89,7 +89,7 @@ mod tests {
         ] {
             assert_eq!(interval_ms(&times(bursts, 30)), Some(600_000), "{bursts:?}");
         }
-        // Two samples a day: either step may be the interval, but a day is not.
+        // With two samples a day, either step may be the interval, but never the whole day.
         let found = interval_ms(&times(&[600_000, 80_000_000], 30));
         assert!(found.is_some_and(|ms| ms <= 80_000_000), "{found:?}");
     }

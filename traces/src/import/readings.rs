@@ -30,8 +30,7 @@ pub struct Reading {
 /// Columns of `hosts` with their values, in addition to those that every source fills.
 pub type Facts = Vec<(&'static str, Value)>;
 
-/// Readings of one machine, with the values of the source's extra columns. A machine may have a million
-/// readings.
+/// Readings of one machine, with the values of the source's extra columns. A machine may have a million readings.
 #[derive(Clone, Debug)]
 pub struct Readings<'c> {
     /// Repairs so far. [`Readings::push`] and [`Readings::unreadable`] count the rows here.
@@ -42,8 +41,7 @@ pub struct Readings<'c> {
     facts_by_text: HashMap<String, usize>,
 }
 
-/// Time at which the recording stopped or restarted, and the cause, with the words of the column
-/// `gaps.cause`.
+/// Time at which the recording stopped or restarted, and the cause, with the words of the column `gaps.cause`.
 pub(super) type Stop = (i64, &'static str);
 
 /// A reading and the offset of its row's extra columns.
@@ -62,7 +60,7 @@ pub(super) struct ExtraColumns<'c> {
     kinds: Vec<Kind>,
     /// Values of `columns`, row after row; NaN means absent.
     values: Vec<f64>,
-    /// Distinct facts; the first entry is empty.
+    /// Distinct sets of facts; the first set is empty.
     facts: Vec<Facts>,
     facts_now: usize,
 }
@@ -176,8 +174,7 @@ impl ExtraColumns<'_> {
     }
 
     /// Orders rows by time. Among rows of one time, the row to keep comes first: one with memory, with the
-    /// least available memory, and with most extra values. The order of rows in the source makes no
-    /// difference.
+    /// least available memory, and with most extra values. The order of rows in the source makes no difference.
     pub(super) fn order(&self, a: &Row, b: &Row) -> Ordering {
         let key = |row: &Row| {
             let r = row.reading;
@@ -208,7 +205,7 @@ impl ExtraColumns<'_> {
     }
 }
 
-/// Values of a row in its source's columns.
+/// Values of a row in the source's extra columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'r> {
     columns: &'r [&'static str],

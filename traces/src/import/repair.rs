@@ -12,7 +12,7 @@ const MOMENT_MS: i64 = 500;
 /// clock that is adjusted.
 const SAME_BOOT_MS: i64 = 60_000;
 
-/// Sample made from a reading.
+/// A sample that was made from a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation<'r> {
     /// Time of the sample, ms since 1970-01-01 UTC.
@@ -21,9 +21,9 @@ pub struct Observation<'r> {
     pub interval_ms: Option<i64>,
     /// Cause of the gap before this sample, if the source names one.
     pub gap: Option<&'static str>,
-    /// Physical memory of the machine.
+    /// Physical memory of the machine, in bytes.
     pub physical_bytes: i64,
-    /// Available memory of the machine.
+    /// Available memory of the machine, in bytes.
     pub available_bytes: i64,
     /// Number of CPUs as last reported.
     pub cpus_count: Option<i64>,
@@ -43,8 +43,7 @@ impl Readings<'_> {
         self.repair_at(None)
     }
 
-    /// Does the same as [`Self::repair`], with a given nominal interval. `None`: it is determined from the
-    /// steps.
+    /// Does the same as [`Self::repair`], with a given nominal interval. `None`: it is determined from the steps.
     #[must_use]
     pub fn repair_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Repairs) {
         let (mut rows, mut stops, beside, mut repairs) = self.split();
@@ -124,8 +123,7 @@ fn said(value: i64) -> Option<i64> {
     Some(value).filter(|value| *value > 0)
 }
 
-/// Boot time of the reading; if it is the same boot as `before`, then `before`. `None` if the reading has
-/// none.
+/// Boot time of the reading; if it is the same boot as `before`, then `before`. `None` if the reading has none.
 fn booted_ms(reading: &Reading, before: Option<i64>) -> Option<i64> {
     let booted = said(reading.booted_ms)?;
     let is_same = |before: &i64| before.abs_diff(booted) <= SAME_BOOT_MS.unsigned_abs();

@@ -32,7 +32,7 @@ pub struct Repairs {
     pub zero_use_count: u64,
     /// Rows whose time is in seconds, although the header says ms.
     pub times_in_seconds_count: u64,
-    /// Changes of memory, CPUs or other facts of the machine within the trace.
+    /// Changes, within the trace, of the machine's memory, CPUs or other facts.
     pub changes_count: u64,
     /// Gaps: steps of more than two intervals, and stops of the recording that the source reports.
     pub gaps_count: u64,

@@ -5,8 +5,7 @@
 pub struct Source<'a> {
     /// Name as in `hosts.source`; ids are derived from it.
     pub name: &'a str,
-    /// Prefix put before a machine's own name to form the host's name; if empty, the host has the machine's
-    /// name.
+    /// Prefix put before a machine's own name to form the host's name; if empty, the host has the machine's name.
     pub host_prefix: &'a str,
     /// Meaning of available memory: a sentence for people.
     pub available_meaning: &'a str,

@@ -22,8 +22,7 @@ const OF_NEIGHBOURS: [&str; 4] = [
 
 const DAY_MS: i64 = 86_400_000;
 /// Number of rows after which the writer seals. In memory, a sample takes about 700 bytes, absent columns
-/// included, and more while it is sealed. Each seal looks at all earlier files: few seals are therefore
-/// faster.
+/// included, and more while it is sealed. Each seal looks at all earlier files: few seals are therefore faster.
 const ROWS_AT_ONCE: u64 = 500_000;
 
 /// Writes into one dataset, which is opened when the first row arrives.
@@ -58,8 +57,7 @@ impl ImportWriter {
         }
         let (host_id, database_id) = (source.host_id(machine), source.database_id(machine));
         let host_name = source.host_name(machine);
-        // The sequence number of a record is derived from its time, so that every import gives it the same
-        // number.
+        // The sequence number of a record is derived from its time, so that every import gives it the same number.
         let identity = |sample: &Observation<'_>, in_its_ms: i64| Identity {
             host_id: &host_id,
             database_id: &database_id,

@@ -143,8 +143,7 @@ impl HostTrace {
     fn fill(&mut self) {
         while self.ready.is_empty() && self.next_ms < self.end_ms {
             self.advance();
-            // A time without samples may reach beyond the end of the trace; records after the end are
-            // dropped.
+            // A time without samples may reach beyond the end of the trace; records after the end are dropped.
             let end = self.ready.iter().position(|r| r.time_ms >= self.end_ms);
             self.ready.truncate(end.unwrap_or(self.ready.len()));
         }
@@ -225,8 +224,7 @@ impl HostTrace {
         self.write_event(time_ms, event("agent_start", None, Some(version)));
     }
 
-    /// Writes the sample at `time_ms`. The gap before it and the events since the previous sample are written
-    /// first.
+    /// Writes the sample at `time_ms`. The gap before it and the events since the previous sample are written first.
     fn sample(&mut self, time_ms: i64, gap: Option<&str>, mut events: Vec<(i64, EventRow)>) {
         let before = self.last;
         let follows = before.filter(|_| gap.is_none());
@@ -242,8 +240,7 @@ impl HostTrace {
             let away_ms = stretch.from_ms - left_ms.unwrap_or(0).max(self.agent_ms);
             if away_ms >= LEAST_AWAY_MS {
                 let returned = event("owner_returned", Some(away_ms), Some("input"));
-                // The event is written at once; only after a sleep it waits, with the other events, for the
-                // sample.
+                // The event is written at once; only after a sleep it waits, with the other events, for the sample.
                 if events.is_empty() {
                     self.write_event(stretch.from_ms, returned);
                 } else {

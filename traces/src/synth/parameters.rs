@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Default interval between samples: the paper's.
 const INTERVAL_MS: i64 = 90_000;
 
-/// Parameters of a cluster.
+/// Parameters from which a cluster is generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     /// Classes of hosts, with the model's parameters.

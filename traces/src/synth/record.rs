@@ -13,11 +13,11 @@ pub struct Record {
     pub sequence: i64,
     /// Time of the record, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Rows of the record.
+    /// Rows that have the record's sequence number.
     pub rows: Rows,
 }
 
-/// Content of a record.
+/// Rows of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
     /// A time without samples, which ends at this record's time.
@@ -75,7 +75,7 @@ impl Record {
         }
     }
 
-    /// Number of rows.
+    /// Number of rows in all tables.
     #[must_use]
     pub fn rows_count(&self) -> usize {
         match &self.rows {

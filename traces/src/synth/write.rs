@@ -29,7 +29,7 @@ pub struct Progress {
     pub rows: u64,
 }
 
-/// Counts of a written dataset.
+/// Folder and counts of a written dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SynthSummary {
     /// The dataset's folder.

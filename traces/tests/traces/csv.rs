@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Files in a folder, a mapping, and a place for a dataset.
+/// A folder with CSV files and a place for a dataset.
 struct Place {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -108,8 +108,7 @@ fn the_example_of_the_docs() {
     ];
     assert_eq!(samples, expected);
 
-    // The columns' origins, as the mapping describes them. The docs list none, since they depend on the
-    // mapping.
+    // The columns' origins, as the mapping describes them. The docs list none, since they depend on the mapping.
     let parsed = parse(&mapping).unwrap();
     let csv = Csv::new(&parsed, &place.files);
     let fills: Vec<_> = csv
@@ -408,8 +407,7 @@ fn hopeless_files_are_refused_by_line_and_nothing_is_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A documented mapping with arbitrary text inserted is read, or rejected with a line; it never causes a
-    /// panic.
+    /// A documented mapping with arbitrary text inserted is read, or rejected with a line; it never causes a panic.
     #[test]
     fn no_mapping_panics(at in any::<prop::sample::Index>(), cut in 0..12usize, text in "[a-z\\[\\]=\"\\.%0-9\n ä]{0,12}") {
         let documented = documented("toml");

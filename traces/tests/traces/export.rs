@@ -21,8 +21,7 @@ use std::sync::Arc;
 /// 2026-11-20 23:59:30 UTC; records are ten seconds apart, so that the fourth is on the next day.
 const START_MS: i64 = 1_795_219_170_000;
 
-/// A dataset sealed twice: two hosts with eight records each, and in each record one sample and two
-/// processes.
+/// A dataset sealed twice: two hosts with eight records each, and in each record one sample and two processes.
 fn dataset(folder: &Path) -> Dataset {
     for sequences in [[1, 3, 5, 7], [2, 4, 6, 8]] {
         let mut writer = Writer::open(folder).unwrap();

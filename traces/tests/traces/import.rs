@@ -18,7 +18,7 @@ pub(crate) const HEADER: &str = "Timestamp [ms];\tCPU cores;\tCPU capacity provi
 pub(crate) const START_S: i64 = 1_373_932_200;
 const MINUTE_MS: i64 = 60_000;
 
-/// A row as published, at `minutes` after the start.
+/// A row in the published format, `minutes` after the start.
 pub(crate) fn row(minutes: i64, cpus: i64, capacity_kb: &str, usage_kb: &str) -> String {
     let time_s = START_S + minutes * 60;
     format!(
@@ -301,8 +301,7 @@ fn what_was_imported_before_is_left_as_it_is() {
         .collect();
     let place = Place::of(&[("1.csv", &file(&rows))]);
     let first = place.imported();
-    // Four inventories: at the first sample, after each of two midnights, and where the number of CPUs
-    // changes.
+    // Four inventories: at the first sample, after each of two midnights, and where the number of CPUs changes.
     assert_eq!(first.new_rows_count, 400 + 4);
     let before = samples(&place, "1");
     rows.reverse();

@@ -42,8 +42,7 @@ struct Server {
 /// A series: its name, its labels besides job and instance, and its value at a scrape's number.
 type Series = (&'static str, &'static str, fn(i64) -> f64);
 
-/// Series of a machine with all metrics of node_exporter. The machine is restarted once, and one scrape has
-/// no memory.
+/// Series of a machine with all metrics of node_exporter. The machine is restarted once, and one scrape has no memory.
 fn series() -> Vec<Series> {
     let mut all: Vec<Series> = vec![
         ("node_memory_MemTotal_bytes", "", |_| (8 * GIB) as f64),

@@ -27,8 +27,7 @@ fn readings(rows: &[SourceRow]) -> Readings<'static> {
     readings
 }
 
-/// A sample after the repair: its time, interval, memory, available memory, CPUs and boot; the value; the
-/// fact.
+/// A sample after the repair: its time, interval, memory, available memory, CPUs and boot; the value; the fact.
 type MendedRow = ([Option<i64>; 6], Option<i64>, Option<i64>);
 
 fn made(samples: &[Observation<'_>]) -> Vec<MendedRow> {
@@ -316,7 +315,7 @@ fn twice(interval_ms: i64, later_ms: i64) -> Vec<SourceRow> {
 fn what_two_tasks_record_of_one_moment_is_one_sample() {
     let mut given = readings(&[]);
     for (at, (reading, ..)) in twice(10_000, 15).into_iter().enumerate() {
-        // Only the second reading has the load.
+        // Only the second reading of each pair has the load.
         let load = (at % 2 == 1).then_some(at as f64);
         given.push(reading, &[Some(7.0), load]);
     }
@@ -363,8 +362,7 @@ fn nothing_is_merged_across_a_stop() {
     assert_eq!((repairs.merged_count, repairs.gaps_count), (99, 1));
 }
 
-/// Steps between 10 s and several hours show no clear interval: the user states one, and longer steps are
-/// gaps.
+/// Steps between 10 s and several hours show no clear interval: the user states one, and longer steps are gaps.
 #[test]
 fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     let steps_s = [10, 10, 30, 10, 600, 10, 9_000, 60, 10, 26_660];

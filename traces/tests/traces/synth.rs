@@ -1,5 +1,4 @@
-//! Synthetic clusters obey the rules of real traces, are the same for the same seed, and make a sound
-//! dataset.
+//! Synthetic clusters obey the rules of real traces, are the same for the same seed, and make a sound dataset.
 
 use crate::obeys::Reader;
 use gleaner_dataset::Dataset;
@@ -101,8 +100,7 @@ fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
     }
 }
 
-/// Checks the calibration on the lives of hosts, without rows. `gleaner fidelity` measures everything, on
-/// whole traces.
+/// Checks the calibration on the lives of hosts, without rows. `gleaner fidelity` measures everything, on whole traces.
 #[test]
 fn hosts_of_the_study_use_the_memory_that_its_table_2_says() {
     const STEP_MS: i64 = 90_000;

@@ -22,7 +22,7 @@ pub(super) struct Figure {
 #[derive(Clone, Debug, PartialEq)]
 enum Origin {
     Column(Column),
-    /// Used part of physical memory; the figure is physical memory less this column.
+    /// Column with used memory; the figure is physical memory less this column.
     Used(Column),
     Constant(f64),
 }
@@ -138,7 +138,7 @@ impl Figure {
         }
     }
 
-    /// Description for messages.
+    /// Description of the figure, for messages.
     pub(super) fn told(&self) -> String {
         let unit = if self.unit_name.is_empty() {
             String::new()

@@ -23,7 +23,7 @@ const FACTS: [&str; 5] = [
     "machine_model",
 ];
 
-/// Rules for reading files.
+/// Content of a mapping file: rules for reading CSV files.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     pub(super) path: PathBuf,
@@ -39,15 +39,15 @@ pub struct Mapping {
     pub(super) physical: Figure,
     pub(super) available: Figure,
     pub(super) cpus: Option<FactSource>,
-    /// Other columns of `samples`, in the mapping's order.
+    /// Other columns of `samples` that the mapping fills, in its order.
     pub(super) further: Vec<(&'static str, Figure)>,
-    /// Other columns of `hosts`.
+    /// Other columns of `hosts` that the mapping fills.
     pub(super) facts: Vec<(&'static str, FactSource)>,
     /// Filled columns: table, column, and description of the origin.
     fills: Vec<(&'static str, &'static str, String)>,
 }
 
-/// Source of a value without a unit.
+/// Source of a fact, which has no unit: a column or a constant.
 #[derive(Clone, Debug)]
 pub(super) enum FactSource {
     Column(Column),

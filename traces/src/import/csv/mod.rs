@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// Memory limit for the rows held while files with many machines are read.
 const HELD_BYTES: usize = 512 << 20;
 
-/// CSV files and their mapping.
+/// Importer of CSV files with their mapping.
 pub struct Csv<'m> {
     table: Files<'m>,
     fills: Vec<ColumnOrigin<'m>>,
@@ -35,11 +35,11 @@ pub struct Csv<'m> {
 
 /// Places where the machines' rows are.
 enum Machines {
-    /// Files not examined yet.
+    /// The files have not been examined yet.
     Unknown,
     /// Each machine has its own files, by name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
-    /// Machines share files.
+    /// Machines share files; the rows are grouped by machine.
     Among(Box<MachineTable<Row>>),
 }
 
@@ -51,11 +51,11 @@ struct Files<'m> {
 /// Result of applying the mapping to one line.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: u64,
     /// Machine of the line, or the reason why it is unknown.
     pub machine: Result<String, String>,
-    /// Values of the line, or its fault.
+    /// Values of the line, or a description of its fault.
     pub row: Result<PreviewRow, String>,
 }
 
@@ -71,7 +71,7 @@ pub struct PreviewRow {
 }
 
 impl<'m> Csv<'m> {
-    /// Importer of the files at `paths`, by `mapping`.
+    /// Importer of the files at `paths`; `mapping` describes their columns.
     #[must_use]
     pub fn new(mapping: &'m Mapping, paths: &[PathBuf]) -> Self {
         Self {

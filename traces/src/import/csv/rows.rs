@@ -1,4 +1,4 @@
-//! The rows of a file, read with its mapping.
+//! Reads the rows of a file, and converts them by the mapping.
 
 use super::fields::Fields;
 use super::figure::decimal;
@@ -9,7 +9,7 @@ use crate::import::{Facts, ImportError, Reading};
 use std::fs::File;
 use std::path::Path;
 
-/// A row as read.
+/// A row of a file, converted by the mapping.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) reading: Reading,
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) facts: Facts,
 }
 
-/// A file, and the positions of its columns.
+/// Reader of a file's rows.
 pub(super) struct Rows<'m> {
     mapping: &'m Mapping,
     lines: Lines<File>,
@@ -194,8 +194,7 @@ impl Texts<'_> {
         let cpus_count = match &mapping.cpus {
             None => 0,
             Some(given) => {
-                // A constant comes from the mapping, where numbers are written as in TOML: with a decimal
-                // point.
+                // A constant comes from the mapping, where numbers are written as in TOML: with a decimal point.
                 let comma = comma && matches!(given, FactSource::Column(_));
                 cpus(self.given(given)?, comma)?
             }

@@ -38,18 +38,18 @@ pub(super) struct Inventory {
     facts: [Option<Value>; FACTS.len()],
 }
 
-/// State of reading an archive.
+/// State while an archive is read.
 #[derive(Debug)]
 pub(super) struct Archive {
     pub(super) host: Option<String>,
     pub(super) inventory: Inventory,
-    /// Time of the first record.
+    /// Time of the archive's first record.
     pub(super) first_ms: Option<i64>,
     /// A required metric whose unit cannot be converted.
     pub(super) foreign_unit: Option<String>,
     /// Metrics to read; a record's values have the same order.
     wanted: Vec<WantedMetric>,
-    /// Metric that is being described, or whose instances follow.
+    /// Metric that the current lines describe, or whose instances they list.
     metric: String,
     is_single: bool,
     record: Option<Record>,

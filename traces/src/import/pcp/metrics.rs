@@ -1,4 +1,4 @@
-//! Assignment of metrics to columns.
+//! Which metric fills which column of the dataset.
 
 use crate::import::{ColumnOrigin, kernel};
 
@@ -7,7 +7,7 @@ use crate::import::{ColumnOrigin, kernel};
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) metrics: &'static [Metric],
-    /// Description for messages.
+    /// Description of the column's origin.
     origin: &'static str,
 }
 
@@ -93,7 +93,7 @@ pub(super) const FACTS: [(&str, &str); 5] = [
     ("page_size_bytes", "hinv.pagesize"),
 ];
 
-/// Columns of `samples` besides [`kernel::COLUMNS`].
+/// Columns of `samples` in addition to [`kernel::COLUMNS`].
 #[rustfmt::skip]
 pub(super) const COLUMNS: [Column; 40] = [
     column("mem_free_bytes", &[one("mem.util.free"), one("mem.freemem")], "mem.util.free, or mem.freemem"),
@@ -140,7 +140,7 @@ pub(super) const COLUMNS: [Column; 40] = [
     column("oom_kill_total_count", &[one("mem.vmstat.oom_kill")], "mem.vmstat.oom_kill"),
 ];
 
-/// Columns of `samples` in this source's readings.
+/// Columns of `samples` for which this source's readings have values.
 pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
     let mut names = [""; kernel::COLUMNS.len() + COLUMNS.len()];
     let mut at = 0;
@@ -186,7 +186,7 @@ const AFTER: [ColumnOrigin<'static>; 12] = [
 
 const CPUS_COUNT: ColumnOrigin<'static> = ColumnOrigin::new("hosts", "cpus_count", CPUS);
 
-/// All columns that are filled.
+/// All columns that this source fills.
 pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1] = {
     let mut fills = [CPUS_COUNT; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1];
     let mut at = 0;

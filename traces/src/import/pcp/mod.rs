@@ -34,7 +34,7 @@ const OPTIONS: [&str; 3] = ["-ldmMx", "-Z", "UTC"];
 /// Part of the tool's message about a metric that the archive lacks. This is no error.
 const LACKS: &str = "Unknown metric name";
 
-/// PCP archives of any number of machines.
+/// Importer of PCP archives, of any number of machines.
 #[derive(Debug)]
 pub struct Pcp {
     inputs: Vec<PathBuf>,
@@ -51,8 +51,7 @@ struct OpenedArchive {
 }
 
 impl Pcp {
-    /// Importer of archives and of folders of archives. An archive is given by its common name or by any of
-    /// its files.
+    /// Importer of archives and of folders of archives. An archive is given by its common name or by any of its files.
     #[must_use]
     pub fn new(inputs: &[PathBuf]) -> Self {
         Self {

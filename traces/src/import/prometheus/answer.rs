@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, PartialEq)]
 pub(super) struct Matrix<'a> {
     pub(super) labels: BTreeMap<String, String>,
-    /// Times in seconds, and values.
+    /// Samples: time in seconds, and value as text.
     values: Vec<(f64, &'a str)>,
 }
 

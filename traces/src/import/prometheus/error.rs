@@ -106,7 +106,7 @@ pub enum PrometheusError {
     Dump {
         /// Path of the folder.
         folder: PathBuf,
-        /// Line, from 1.
+        /// Number of the line in the output, from 1.
         number: u64,
         /// Fault of the output.
         why: String,

@@ -1,5 +1,4 @@
-//! Samples of one machine: values of its series are joined by time, since all values of a scrape have one
-//! time.
+//! Samples of one machine: values of its series are joined by time, since all values of a scrape have one time.
 
 use super::series::{Figures, Series, values};
 use crate::import::{Facts, Reading, Readings, kernel};
@@ -40,7 +39,7 @@ pub(super) struct Stream {
 }
 
 impl Samples {
-    /// The series with these labels; `None` if it is not read.
+    /// The series with this name and these labels; `None` if the importer does not read it.
     pub(super) fn stream<'a>(
         &mut self,
         name: &str,
@@ -87,8 +86,7 @@ impl Samples {
         }
         let value = stream.stands_for.unwrap_or(value);
         if !place.is_nan() && *place != value {
-            // The result must not depend on the order in which contradictions arrive: the first series by
-            // number wins.
+            // The result must not depend on the order in which contradictions arrive: the first series by number wins.
             let first = scrape.contradicted.map_or(usize::MAX, |s| s as usize);
             if (stream.series as usize) < first {
                 scrape.contradicted = Some(stream.series);
@@ -129,8 +127,7 @@ fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
         )),
         None => Ok(None),
     };
-    // If node_exporter answered but could not read /proc/meminfo, this is a time without memory, as in other
-    // sources.
+    // If node_exporter answered but could not read /proc/meminfo, this is a time without memory, as in other sources.
     let total = bytes(Series::MemTotal)?.unwrap_or(0);
     let available = match bytes(Series::MemAvailable)? {
         None if total > 0 => {

@@ -86,14 +86,14 @@ trait Origin {
     fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError>;
 }
 
-/// Targets, in order.
+/// Targets of Prometheus, in order.
 struct Targets {
     /// Targets that have a memory series.
     machines: Vec<Target>,
     all: Vec<Target>,
 }
 
-/// Machines that Prometheus watches through node_exporter.
+/// Importer of the machines that Prometheus watches through node_exporter.
 pub struct Prometheus {
     origin: Box<dyn Origin>,
     place: String,

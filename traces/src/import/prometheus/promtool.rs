@@ -1,4 +1,4 @@
-//! `promtool tsdb dump`, Prometheus' own reader of its folders.
+//! Runs `promtool tsdb dump`, Prometheus' own reader of its folders.
 
 use super::Times;
 use super::dump::{self, Labels};
@@ -113,8 +113,7 @@ impl Promtool {
     }
 }
 
-/// Passes a line of the dump to `sink`. `before` holds the labels of the previous line; most lines have the
-/// same.
+/// Passes a line of the dump to `sink`. `before` holds the labels of the previous line; most lines have the same.
 fn line_of(
     line: &str,
     before: &mut String,

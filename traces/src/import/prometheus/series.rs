@@ -244,7 +244,7 @@ const SHARED: [ColumnOrigin<'static>; 19] = [
     ),
 ];
 
-/// All columns that are filled.
+/// All columns that this source fills.
 pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
     let mut fills = [SHARED[0]; SHARED.len() + OWN.len()];
     let mut at = 0;
@@ -260,7 +260,7 @@ pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
     fills
 };
 
-/// Columns of `samples` in this source's readings.
+/// Columns of `samples` for which this source's readings have values.
 pub(super) const COLUMNS: [&str; kernel::COLUMNS.len() + OWN.len()] = {
     let mut columns = [""; kernel::COLUMNS.len() + OWN.len()];
     let mut at = 0;
@@ -275,7 +275,7 @@ pub(super) const COLUMNS: [&str; kernel::COLUMNS.len() + OWN.len()] = {
     columns
 };
 
-/// The values of [`COLUMNS`].
+/// Values for [`COLUMNS`], in their order.
 pub(super) fn values(
     figures: &Figures,
     mem_total_bytes: i64,
@@ -324,8 +324,7 @@ mod tests {
         }
     }
 
-    /// Older kernels lack some fields. The columns are then computed as in the agent's reader of
-    /// /proc/meminfo.
+    /// Older kernels lack some fields. The columns are then computed as in the agent's reader of /proc/meminfo.
     #[test]
     fn older_kernels_say_it_otherwise() {
         let value = |column: &str, said: &[(Series, f64)]| {

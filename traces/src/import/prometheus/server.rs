@@ -22,8 +22,7 @@ const DAY_MS: i64 = 86_400_000;
 const LONGEST_MS: i64 = 10 * 365 * DAY_MS;
 /// Shortest time range of one query.
 const SHORTEST_MS: i64 = 60_000;
-/// Maximum size of an answer, which is held in memory. If an answer is larger, a shorter time range is
-/// queried.
+/// Maximum size of an answer, which is held in memory. If an answer is larger, a shorter time range is queried.
 const ANSWER_BYTES: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Timeout of a query; Prometheus itself stops after two minutes (`--query.timeout`).
@@ -137,8 +136,7 @@ impl Server {
         times: std::ops::Range<i64>,
         samples: &mut Samples,
     ) -> Result<(), Trouble> {
-        // A range always includes its last ms. Prometheus' version decides whether it also includes its first
-        // ms.
+        // A range always includes its last ms. Prometheus' version decides whether it also includes its first ms.
         let length_ms = times.end - times.start;
         let parameters = [
             ("query", format!("{wanted}[{length_ms}ms]")),
@@ -167,7 +165,7 @@ impl Server {
     ) -> Result<(), Trouble> {
         let url = || self.endpoint(endpoint);
         let failed = |error: ureq::Error| match error {
-            // The query timed out, or its answer is too large.
+            // In these cases, a query for a shorter time may succeed.
             ureq::Error::Timeout(Timeout::RecvResponse | Timeout::RecvBody)
             | ureq::Error::BodyExceedsLimit(_) => Trouble::TooMuch(error.to_string()),
             error => Trouble::Failed(PrometheusError::Unreachable {

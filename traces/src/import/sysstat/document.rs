@@ -172,7 +172,7 @@ impl Place {
         })
     }
 
-    /// Returns true if the values at this place are kept.
+    /// Returns true if values at this place of the document are needed.
     fn keeps(self) -> bool {
         matches!(
             self,
@@ -181,7 +181,7 @@ impl Place {
     }
 }
 
-/// A pass through the document.
+/// A value of the document that is being parsed.
 struct DocumentPass<'f> {
     place: Place,
     found: &'f mut DocumentState,

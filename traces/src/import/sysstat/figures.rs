@@ -131,8 +131,7 @@ impl UsedExclusion {
         (fit(&best).0 > 0).then_some(best)
     }
 
-    /// Returns true if the printed `memused-percent`, which has two decimals, matches MemTotal under this
-    /// exclusion.
+    /// Returns true if the printed `memused-percent`, which has two decimals, matches MemTotal under this exclusion.
     fn agrees(self, figures: &Figures) -> bool {
         const ROUNDING: f64 = 0.006;
         let percent = || {

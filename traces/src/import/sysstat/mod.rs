@@ -41,7 +41,7 @@ const MAGIC: [[u8; 2]; 2] = [[0x96, 0xd5], [0xd5, 0x96]];
 /// Maximum plausible memory size: 1 PiB.
 const MEMORY_KIB: f64 = (1_u64 << 40) as f64;
 
-/// sysstat files of any number of machines.
+/// Importer of sysstat's files, of any number of machines.
 #[derive(Debug)]
 pub struct Sysstat {
     inputs: Vec<PathBuf>,
@@ -228,8 +228,7 @@ impl Importer for Sysstat {
                 let mut listed = self.files.iter();
                 listed.any(|(_, name, file)| *name == host.nodename && file == path)
             };
-            // The list has only the hosts up to a file's first entry. Output of sadf itself has just one
-            // host.
+            // The list has only the hosts up to a file's first entry. Output of sadf itself has just one host.
             for other in document.hosts.iter().filter(|host| !is_listed(host)) {
                 let why = format_args!("it holds {:?} as well; a machine a file", other.nodename);
                 readings.unreadable(&name, why);

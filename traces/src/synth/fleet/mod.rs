@@ -75,7 +75,7 @@ pub struct System {
     pub restart_days: Option<f64>,
 }
 
-/// Rule for the kernel's reserve.
+/// Rule by which the kernel's reserve follows from the memory size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lotsfree {
@@ -179,7 +179,7 @@ pub struct Kernel {
     pub mib: f64,
     /// Share of kernel memory that is taken at boot.
     pub static_share: f64,
-    /// Sd of the hosts' means, as a share of the mean.
+    /// Sd of the means of the individual hosts, as a share of the class's mean.
     pub between_hosts: f64,
     /// Sd over time of one host, as a share of its mean.
     pub within_host: f64,
@@ -196,7 +196,7 @@ pub struct Files {
     pub mib: f64,
     /// Sd of the logarithm of the cache, from one busy time to the next.
     pub sigma: f64,
-    /// Sd of the hosts' means, as a share of the mean.
+    /// Sd of the means of the individual hosts, as a share of the class's mean.
     pub between_hosts: f64,
     /// Part that is always in use, as a share of the mean.
     pub always_share: f64,
@@ -214,7 +214,7 @@ pub struct Files {
 pub struct Daemons {
     /// Mean memory of all daemons together, in MiB.
     pub mib: f64,
-    /// Sd of the hosts' means, as a share of the mean.
+    /// Sd of the means of the individual hosts, as a share of the class's mean.
     pub between_hosts: f64,
 }
 

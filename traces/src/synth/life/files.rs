@@ -1,6 +1,5 @@
 //! Files in use: always the most popular files of a catalogue. If a host uses more files, it also uses the
-//! popular ones: the files needed during a period are therefore the largest set that is in use at any moment
-//! of it.
+//! popular ones: the files needed during a period are therefore the largest set that is in use at any moment of it.
 
 use super::{Step, size};
 use crate::synth::dice::Dice;
@@ -81,8 +80,7 @@ impl Files {
         self.sums_bytes.partition_point(|sum| *sum <= bytes)
     }
 
-    /// Advances by a step. Returns the bytes of files in use: at most `most_bytes`, the memory left for the
-    /// page cache.
+    /// Advances by a step. Returns the bytes of files in use: at most `most_bytes`, the memory left for the page cache.
     pub(super) fn step(&mut self, step: &Step, is_busy: bool, most_bytes: i64) -> i64 {
         let begins = is_busy && !self.was_busy;
         let changes = step.is_present && self.dice.chance(step.chance(self.changes_per_hour));

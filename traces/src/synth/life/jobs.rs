@@ -28,7 +28,7 @@ pub(super) struct Jobs {
 struct Kind {
     job: Job,
     names: Vec<Arc<str>>,
-    /// Rate of this host relative to the other hosts.
+    /// Factor by which the class's rate is multiplied on this host; 0 if such jobs never run on it.
     rate: f64,
 }
 

@@ -35,8 +35,7 @@ impl Kernel {
         Self {
             static_bytes: whole_pages((mean_bytes * model.static_share) as i64),
             mean_bytes,
-            // Minimum of kernel memory. Static memory and lotsfree are constant, and dynamic memory stays
-            // above 0.
+            // Minimum of kernel memory. Static memory and lotsfree are constant, and dynamic memory stays above 0.
             least_bytes: mean_bytes * (model.static_share + 1.0) / 2.0,
             most_bytes: 0.95 * physical_bytes as f64,
             within: model.within_host,

@@ -7,8 +7,7 @@
 //!   │       daemons ────────────┘   files, kernel ──┴─► Moment
 //! ```
 //!
-//! Each part draws from its own random stream: a change to one part leaves the others' random numbers
-//! unchanged.
+//! Each part draws from its own random stream: a change to one part leaves the others' random numbers unchanged.
 
 mod files;
 mod jobs;

@@ -13,7 +13,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 pub(super) struct Programs {
     model: fleet::Programs,
     names: Vec<Arc<str>>,
-    /// Rate of this host's owner relative to the other owners.
+    /// Factor by which the class's rate of opened programs is multiplied for this owner.
     rate: f64,
     dice: Dice,
 }

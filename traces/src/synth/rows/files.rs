@@ -8,8 +8,7 @@ use gleaner_schemas::rows::FileRow;
 
 /// Number of libraries and programs that daemons map completely.
 const LIBRARIES: usize = 4;
-/// Probability that a log is written in an interval: while the owner is present, and while the owner is
-/// absent.
+/// Probability that a log is written in an interval: while the owner is present, and while the owner is absent.
 const WRITES: (f64, f64) = (0.9, 0.6);
 
 /// The files of a host, with the content of their rows.

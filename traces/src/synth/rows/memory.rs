@@ -12,7 +12,7 @@ use gleaner_policy::accounting::{
 use gleaner_schemas::rows::{NumaNodeRow, SampleRow};
 use gleaner_schemas::units::stored;
 
-/// Default headroom, as in the agent.
+/// Default headroom: the same share as in the agent.
 pub(crate) const HEADROOM_SHARE: f64 = 0.15;
 
 /// Memory sizes that never change on a host, in bytes.
@@ -53,7 +53,7 @@ impl MemorySizes {
     }
 }
 
-/// Counters that only grow within a boot.
+/// Counters of the kernel, which only grow within a boot.
 #[derive(Clone, Debug, Default)]
 struct Counters {
     psi_memory_us: i64,

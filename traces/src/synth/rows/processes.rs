@@ -9,8 +9,7 @@ use gleaner_schemas::rows::{CgroupRow, ProcessRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Resident size above which the agent does not read a process's proportional size, but takes the resident
-/// size.
+/// Resident size above which the agent does not read a process's proportional size, but takes the resident size.
 const LARGEST_READ_BYTES: i64 = 192 * MIB;
 /// Maximum number of consecutive samples for which the agent reuses a proportional size that hardly changes.
 const MOST_REUSES: u8 = 4;
