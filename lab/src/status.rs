@@ -53,7 +53,7 @@ fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
         .collect()
 }
 
-/// What the recruiter knows about a host's lending.
+/// Lending of a host, as the recruiter reports it.
 fn lending<'a>(
     said: &'a Result<recruiter::RecruiterSummary>,
     host_id: &str,

@@ -8,7 +8,7 @@ const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
 /// The work whose figures [`acharya_setia`] returns.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
 
-/// How our figure depends on the paper's.
+/// Dependence of our figure on the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -38,7 +38,7 @@ pub struct Figure {
     pub low: f64,
     /// Largest value that rounds to the printed one.
     pub high: f64,
-    /// How our figure depends on the paper's.
+    /// Dependence of our figure on the paper's.
     pub kind: Kind,
     /// False if no trace can have this figure.
     pub possible: bool,

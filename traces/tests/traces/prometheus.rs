@@ -23,7 +23,7 @@ const START_MS: i64 = 1_795_302_000_053;
 const SCRAPES: i64 = 960; // four hours
 const GIB: i64 = 1 << 30;
 
-/// How an invented server behaves.
+/// Behaviour of an invented server.
 #[derive(Clone, Debug, Default)]
 struct Manners {
     /// Maximum number of samples that the server returns for one query.

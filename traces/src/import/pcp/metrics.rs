@@ -1,4 +1,4 @@
-//! Which metric fills which column of the dataset.
+//! Assignment of PCP's metrics to the dataset's columns.
 
 use crate::import::{ColumnOrigin, kernel};
 

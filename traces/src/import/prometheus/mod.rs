@@ -179,7 +179,7 @@ impl Importer for Prometheus {
     }
 }
 
-/// Machines by name. A machine's name is its instance; the job is added if several jobs have that instance.
+/// Names of the machines. A name is the target's instance; if several jobs have that instance, the job is added.
 fn names(targets: &[Target]) -> Vec<String> {
     let mut of_instance: BTreeMap<&str, usize> = BTreeMap::new();
     for target in targets {

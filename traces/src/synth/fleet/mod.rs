@@ -139,7 +139,7 @@ pub struct Class {
     pub cpus: i64,
     /// Number of NUMA nodes: 1 or 2.
     pub nodes: i64,
-    /// What the host does when its owner leaves.
+    /// Behaviour of the host when its owner leaves.
     pub habit: Habit,
     /// Kernel memory: static, dynamic and lotsfree.
     pub kernel: Kernel,
