@@ -1,5 +1,4 @@
-//! Measures sealing and compaction of one day of a fleet, sealed after each SAMPLES_PER_SEAL
-//! samples.
+//! Measures sealing and compaction of one day of a fleet. A seal follows every SAMPLES_PER_SEAL samples.
 //!
 //! ```sh
 //! cargo run --release -p gleaner-dataset --example fleet -- FOLDER HOSTS SEALS SAMPLES_PER_SEAL
@@ -7,7 +6,7 @@
 //! cargo run --release -p gleaner-dataset --example fleet -- out/fleet 1000 144 7
 //! ```
 //!
-//! Each sample has 10 rows of processes and one of files, with figures that vary like a host's.
+//! Each sample has 10 rows of processes and one of files; the figures vary like those of a host.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use gleaner_dataset::{Compaction, Dataset, Identity, RowsBuilder, Writer};

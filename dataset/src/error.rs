@@ -1,4 +1,4 @@
-//! Errors of a dataset, each with its place and a remedy.
+//! Errors of a dataset; each has its place and a remedy.
 
 use arrow::error::ArrowError;
 use std::io;
@@ -93,7 +93,7 @@ pub enum DatasetError {
         /// Description of the mismatch.
         detail: String,
     },
-    /// A column that the table does not have.
+    /// The table does not have this column.
     #[error("table {table} has no column {column}; schemas/SCHEMA.md lists its columns")]
     UnknownColumn {
         /// Name of the table.
@@ -122,7 +122,7 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// For `map_err`: `action` on `path` failed.
+    /// Returns a function for `map_err`: `action` on `path` failed.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -135,7 +135,7 @@ impl DatasetError {
         }
     }
 
-    /// For `map_err`: the host index of the file `relative` cannot be parsed.
+    /// Returns a function for `map_err`: the host index of the file `relative` cannot be parsed.
     pub(crate) fn malformed(
         root: &std::path::Path,
         relative: &str,
@@ -147,7 +147,7 @@ impl DatasetError {
         }
     }
 
-    /// For `map_err`: Arrow could not rearrange rows of `table`.
+    /// Returns a function for `map_err`: Arrow could not rearrange rows of `table`.
     pub(crate) fn rows(table: &str) -> impl FnOnce(ArrowError) -> Self {
         let table = table.to_owned();
         move |source| Self::Rows { table, source }

@@ -4,18 +4,17 @@
 //! DATASET/manifest.json                               every file, with its hash, rows and times
 //! DATASET/samples/date=2026-11-21/3f9c….arrow         rows sorted by host and time, zstd; index in the footer
 //! DATASET/processes/date=2026-11-21/81d0….arrow       date: the UTC day of the rows' time
-//! DATASET/manifests/<name>.json                       the same of other writers, where there are several
-//! DATASET/.retired/samples/date=2026-11-21/….arrow    what a newer file replaced, for a while
+//! DATASET/manifests/<name>.json                       manifests of other writers, if there are several writers
+//! DATASET/.retired/samples/date=2026-11-21/….arrow    files that newer files replaced, kept for a while
 //! ```
 //!
-//! Record batches end with a host, hosts with few rows share a batch, and a file's own index says which rows
-//! belong to which host. So one host can be read without the rest, from a mapped file, decompressing only the
-//! requested columns. Files never change once sealed. A seal adds files and then replaces the manifest, so
-//! that a reader sees the old set of files or the new one. Tools that read the folders without the manifest
-//! (pyarrow, Polars) see the same rows.
+//! A record batch ends with the last row of a host; hosts with few rows share a batch. An index in each file
+//! states which rows belong to which host. One host can therefore be read without the rest: the file is
+//! mapped, and only the requested columns are decompressed. Files never change once sealed. A seal adds files
+//! and then replaces the manifest, so that a reader sees the old set of files or the new one. Tools that read
+//! the folders without the manifest (pyarrow, Polars) see the same rows.
 //!
-//! Invariant: a record, identified by host, database and sequence, is stored once, however often it is
-//! appended.
+//! Invariant: a record is stored once, however often it is appended. Host, database and sequence identify a record.
 //!
 //! Rooms, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
 //! `layout`, `batch`, `rows`, `error`.

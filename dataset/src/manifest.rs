@@ -1,4 +1,4 @@
-//! `manifest.json`: lists the dataset's files. Where a host's rows are in a file is in that file's index.
+//! `manifest.json`: lists the dataset's files. The place of a host's rows in a file is in that file's index.
 
 use crate::layout;
 use crate::layout::names::WriterName;
@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 /// Name of a staged manifest.
 const STAGED: &str = "manifest";
 
-/// Text before the manifest's own hash, its last member, which covers every byte before this text.
+/// Text between the other members and the manifest's own hash, its last member. The hash covers every byte
+/// before this text, and [`END`].
 const OWN_HASH: &str = ",\n  \"blake3\": \"";
-/// End of a manifest; the hash is computed with this text in place of the hash.
+/// Last bytes of a manifest. For the hash, this text directly follows the other members.
 const END: &str = "\n}\n";
 
 /// Content of `manifest.json`, or of a named writer's manifest, except for its own hash.
@@ -35,16 +36,16 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
-/// A trace of another program, described by its importer.
+/// Description of another program's trace, made by its importer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceEntry {
     /// Name of the source, as in `hosts.source`.
     pub name: String,
-    /// Meaning of available memory in the source: a sentence. The aliases here are keys of earlier builds.
+    /// Meaning of available memory in the source: a sentence. The aliases here are names that earlier builds wrote.
     #[serde(alias = "available")]
     pub available_meaning: String,
-    /// True if the importer invents sizes, since the trace has none; since schema version 5.
+    /// True if the importer invents sizes, because the trace has none. Written since schema version 5.
     #[serde(
         default,
         skip_serializing_if = "std::ops::Not::not",
@@ -55,7 +56,7 @@ pub struct SourceEntry {
     pub columns: Vec<SourceColumn>,
 }
 
-/// A column that a source fills.
+/// A column of a table that a source fills.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceColumn {
@@ -84,7 +85,7 @@ pub struct FileEntry {
     pub bytes: u64,
     /// BLAKE3 hash of the file's content, in hexadecimal.
     pub blake3: String,
-    /// Hash of the file's Arrow footer, index included; checked before the footer is parsed.
+    /// Hash of the file's Arrow footer, which contains the index. It is checked before the footer is parsed.
     pub footer_blake3: String,
     /// Earliest time of a row, ms since 1970-01-01 UTC.
     pub first_time_ms: i64,
@@ -99,16 +100,15 @@ pub struct FileEntry {
     /// Id of the file's last host.
     #[serde(default)]
     pub last_host_id: String,
-    /// Time up to which the file was thinned by a [`crate::Policy`]; absent if it holds everything recorded.
+    /// Interval to which a [`crate::Policy`] thinned the file's samples, in ms; absent if the file has all samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned_to_ms: Option<i64>,
-    /// Index of a file of format version 1, which has none of its own: its hosts, ordered by id.
+    /// Hosts in a file of format version 1, ordered by id; such a file has no index of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostEntry>,
 }
 
-/// A host's part of a file of format version 1: `batches` record batches from `first_batch` on, with rows of
-/// this host only.
+/// A host's part of a file of format version 1: record batches with rows of this host only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEntry {
     /// Id of the host.
@@ -125,8 +125,8 @@ pub struct HostEntry {
     pub databases: Vec<DatabaseEntry>,
 }
 
-/// Bounds of one database's records in a host's part: all records are within them, but records may be missing
-/// between them.
+/// Bounds of one database's records in a host's part. All records are within the bounds, but not all records
+/// within the bounds need exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseEntry {
     /// Id of the database.
@@ -167,7 +167,7 @@ impl Manifest {
         Ok(all)
     }
 
-    /// Replaces earlier names of tables and columns by the present ones. The files stay in their places.
+    /// Replaces earlier names of tables and columns by the present ones. The files themselves stay in their places.
     fn rename(&mut self) {
         for file in &mut self.files {
             file.table = renames::table_name(&file.table).to_owned();
@@ -206,7 +206,7 @@ impl Manifest {
 
     /// Parses the `text` of the manifest at `path`.
     pub(crate) fn parse(path: PathBuf, text: &[u8]) -> Result<Self> {
-        // Versions first: a newer manifest may contain members that this program cannot parse.
+        // The versions are checked first: a newer manifest may have members that this program cannot parse.
         let malformed = |source| DatasetError::Manifest {
             path: path.clone(),
             source,
@@ -230,7 +230,7 @@ impl Manifest {
             None if versions.blake3.is_some() => {
                 return Err(DatasetError::ManifestAltered { path });
             }
-            // The manifest is from before manifests had a hash.
+            // The manifest was written before manifests had a hash.
             None => text.to_vec(),
         };
         let mut manifest: Self = serde_json::from_slice(&text).map_err(malformed)?;
@@ -246,7 +246,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes the manifest to the staging folder, for [`Manifest::put`].
+    /// Writes the manifest to the staging folder; [`Manifest::put`] moves it to its place.
     pub(crate) fn stage(&self, root: &Path, name: &WriterName) -> Result<()> {
         let staged = root.join(name.staging()).join(STAGED);
         let write = || -> io::Result<()> {
@@ -257,7 +257,7 @@ impl Manifest {
         write().map_err(DatasetError::io("write", &staged))
     }
 
-    /// Replaces the manifest at `root` by the staged one: a reader finds the old one or the new one.
+    /// Replaces the manifest at `root` by the staged one. A reader finds either the old one or the new one.
     pub(crate) fn put(root: &Path, name: &WriterName) -> Result<()> {
         let staged = root.join(name.staging()).join(STAGED);
         layout::put(&staged, &root.join(name.manifest()))
@@ -272,7 +272,7 @@ fn signed(text: String) -> String {
     format!("{members}{OWN_HASH}{hash}\"{END}")
 }
 
-/// The text over which the manifest's own hash was computed; `None` if the hash is missing or differs.
+/// The text that the manifest's own hash covers; `None` if the hash is missing or differs.
 fn unsigned(text: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(text).ok()?;
     let (members, hash) = text.rsplit_once(OWN_HASH)?;
@@ -282,7 +282,7 @@ fn unsigned(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl FileEntry {
-    /// Returns false if the file has no rows of `host_id` for certain.
+    /// Returns false only if the file certainly has no rows of `host_id`.
     #[must_use]
     pub fn may_hold(&self, host_id: &str) -> bool {
         self.first_host_id.as_str() <= host_id && host_id <= self.last_host_id.as_str()

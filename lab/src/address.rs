@@ -1,32 +1,32 @@
-//! Names and addresses in a lab.
+//! Names and addresses that a lab uses.
 
 use std::net::Ipv4Addr;
 
-/// Namespace of the bridge; the names of all other namespaces begin with it.
+/// Name of the bridge's network namespace; the names of all other namespaces begin with it.
 pub(super) const LAB: &str = "gleaner-lab";
 /// Name of the bridge.
 pub(super) const BRIDGE: &str = "br0";
 /// Name of each node's network interface.
 pub(super) const INTERFACE: &str = "eth0";
-/// Port of the collector for agents.
+/// Port at which the collector serves agents.
 pub(super) const COLLECTOR_PORT: u16 = 7443;
-/// Address of the collector in its namespace, without TLS.
+/// Address of the collector inside its namespace, without TLS.
 pub(super) const LOCAL: &str = "127.0.0.1:7480";
-/// Port of the recruiter for memory servers; it runs on the collector's node.
+/// Port at which the recruiter serves memory servers; the recruiter runs on the collector's node.
 pub(super) const RECRUITER_PORT: u16 = 7444;
 /// Port at which hosts serve the pages of their leases.
 pub(super) const PAGES_PORT: u16 = 10809;
-/// Address of the recruiter in its namespace, without TLS.
+/// Address of the recruiter inside its namespace, without TLS.
 pub(super) const RECRUITER_LOCAL: &str = "127.0.0.1:7484";
 /// Prefix length of the nodes' network, 10.77.0.0/16, which exists only on the bridge.
 pub(super) const PREFIX_LENGTH: u8 = 16;
 
-/// A network node connected to the bridge.
+/// A node of the lab: a network namespace that is connected to the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     /// Name of the node's network namespace.
     pub(super) namespace: String,
-    /// Name of the node's port on the bridge: at most 15 bytes.
+    /// Name of the bridge's port for this node: at most 15 bytes.
     pub(super) port: String,
     pub(super) address: Ipv4Addr,
 }
@@ -59,7 +59,7 @@ pub(super) fn host(number: u32) -> Node {
     }
 }
 
-/// Returns true if a namespace belongs to a lab.
+/// Returns true if the name `namespace` is one that labs use.
 pub(super) fn is_of_a_lab(namespace: &str) -> bool {
     match namespace.strip_prefix(LAB) {
         Some(rest) => matches!(rest, "" | "-collector" | "-clerk") || is_number(rest),

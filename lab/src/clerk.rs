@@ -1,4 +1,4 @@
-//! The clerk of a lab, on its own node; it borrows memory that the lab's hosts lend.
+//! The clerk of a lab. It has its own node, and borrows memory that the lab's hosts lend.
 
 use super::address::{self, Node, RECRUITER_PORT};
 use super::collector::{DAYS, text, write};
@@ -13,11 +13,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Name of the clerk at the recruiter, and of its certificate's files.
+/// Name of the clerk at the recruiter, and name of the clerk's certificate files.
 const CLIENT: &str = "clerk";
-/// Lease size: small, so that several hosts hold pages.
+/// Size of a lease: small, so that several hosts hold pages.
 const LEASE_SIZE: &str = "64MiB";
-/// Timeout of the start: the clerk first allocates its copy on disk.
+/// Time that the clerk gets to start; it first allocates its copy on disk.
 const TO_BEGIN: Duration = Duration::from_secs(120);
 const TO_ANSWER: Duration = Duration::from_secs(5);
 
@@ -36,8 +36,8 @@ pub(super) fn prepare(
     write(&key, &issued.key_pem)?;
     let folder = state.folder_of(&node.namespace);
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;
-    // Not locked: that would take memory from the programs tried in the lab, and nobody swaps to a lab's
-    // device.
+    // The clerk's memory is not locked. Locking would take memory from the programs that are tried in the
+    // lab, and nobody swaps to a lab's device.
     let config = format!(
         "size = \"{size_bytes}B\"
 listen = {}
@@ -61,13 +61,13 @@ lock_memory = false
     write(&folder.join("clerk.toml"), &config)
 }
 
-/// Socket of the clerk's device.
+/// Path of the socket at which the clerk serves its device.
 pub(super) fn socket(state: &State) -> PathBuf {
     let folder = state.folder_of(&address::clerk().namespace);
     folder.join("clerk.sock")
 }
 
-/// Waits until the clerk serves its device; fails if the clerk ends before.
+/// Waits until the clerk serves its device. Fails if a daemon of the lab ends before.
 pub(super) fn wait(state: &State) -> Result<()> {
     let begun = Instant::now();
     let socket = socket(state);
@@ -91,7 +91,7 @@ pub(super) fn is_there(state: &State) -> bool {
     started.any(|started| started.namespace == namespace)
 }
 
-/// Requests the clerk's status: Unix sockets are reachable from every network namespace.
+/// Requests the clerk's status through its Unix socket, which is reachable from every network namespace.
 pub(super) fn fetch_status(state: &State) -> Result<(DeviceStatus, serde_json::Value)> {
     let status = socket(state).with_file_name("clerk-status.sock");
     ask::device(&status, TO_ANSWER).map_err(|source| LabError::Silent {

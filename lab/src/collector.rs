@@ -1,4 +1,4 @@
-//! The collector of a lab: its authority, its configuration, and its status of the hosts.
+//! The collector of a lab: its certificate authority, its configuration, and its status of the hosts.
 
 use super::address::{self, COLLECTOR_PORT, LOCAL, Node};
 use super::error::{LabError, Result, file};
@@ -17,13 +17,13 @@ use std::time::Duration;
 
 /// Validity of the lab's certificates, in days.
 pub(super) const DAYS: u32 = 30;
-/// Seal interval: short, since a lab is inspected after seconds.
+/// Time after which the collector seals: short, since users look at a lab after seconds.
 const SEAL_AFTER: &str = "10s";
-/// Free disk space to keep: small, since a lab may run on a small disk.
+/// Disk space that the collector leaves free: little, since a lab may run on a small disk.
 const DISK_RESERVE: &str = "64MiB";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The part of the collector's status that the lab uses.
+/// Part of the collector's status that the lab uses.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct CollectorSummary {
     pub(super) hosts: Vec<CollectorHost>,
@@ -38,7 +38,7 @@ pub(super) struct CollectorHost {
     pub(super) lag_ms: Option<i64>,
 }
 
-/// Creates the authority, and the collector's certificate and configuration.
+/// Creates the certificate authority, and the collector's certificate and configuration.
 pub(super) fn prepare(state: &State, node: &Node) -> Result<Authority> {
     let pki = state.folder.join(PKI);
     let authority = Authority::init(&pki, "lab", DAYS)?;
@@ -82,12 +82,13 @@ batch_interval = \"{interval}\"
     Ok(host_id)
 }
 
-/// URL of the collector for hosts.
+/// URL under which hosts reach the collector.
 pub(super) fn url() -> String {
     format!("https://{}:{COLLECTOR_PORT}", address::collector().address)
 }
 
-/// Requests the collector's status, from inside its namespace.
+/// Requests the collector's status from inside its namespace. Returns the part that the lab uses, and the
+/// whole document.
 pub(super) fn status() -> Result<(CollectorSummary, serde_json::Value)> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the collector", LOCAL, "/v1/status")?;
@@ -98,8 +99,8 @@ pub(super) fn status() -> Result<(CollectorSummary, serde_json::Value)> {
     Ok((said, value))
 }
 
-/// Requests `path` in a separate thread, since entering a namespace affects the whole
-/// thread.
+/// Requests `path` from a daemon inside `namespace`. A separate thread enters the namespace, because entering
+/// changes the whole thread.
 pub(super) fn get_inside(
     namespace: &str,
     daemon: &'static str,
@@ -149,7 +150,7 @@ fn get(daemon: &'static str, address: &str, path: &str) -> Result<Vec<u8>> {
     Ok(answer.split_off(end + 4))
 }
 
-/// A path as a TOML string; JSON's quoting is valid TOML.
+/// Path as a TOML string; a string in JSON's quoting is valid TOML.
 pub(super) fn text(path: &Path) -> Result<String> {
     match path.to_str() {
         Some(text) => Ok(serde_json::Value::from(text).to_string()),
@@ -159,7 +160,7 @@ pub(super) fn text(path: &Path) -> Result<String> {
     }
 }
 
-/// Writes a file that only its owner may read, since some hold keys.
+/// Writes a file that only its owner may read, because some of these files hold keys.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

@@ -1,4 +1,4 @@
-//! The daemons of a lab: where each runs, and how it is started.
+//! The daemons of a lab: on which node each runs, and how it is started.
 
 use super::address::Node;
 use super::collector;
@@ -12,18 +12,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A daemon. The lab starts it as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and
-/// folder.
+/// A daemon. Its command is `PROGRAM ARGS --config FOLDER/CONFIG`; it runs in the namespace and folder of its node.
 pub(super) struct Daemon {
     pub(super) name: &'static str,
     program: &'static str,
     args: &'static [&'static str],
     config: &'static str,
-    /// File in the node's folder that must exist before the start.
+    /// File in the node's folder that must exist before the daemon is started.
     after: Option<&'static str>,
 }
 
-/// Daemon on the collector's node.
+/// The collector's daemon, on its own node.
 pub(super) const COLLECTOR: Daemon = Daemon {
     name: "collector",
     program: "gleaner-collector",
@@ -32,7 +31,7 @@ pub(super) const COLLECTOR: Daemon = Daemon {
     after: None,
 };
 
-/// Second daemon on the collector's node.
+/// The recruiter's daemon, also on the collector's node.
 pub(super) const RECRUITER: Daemon = Daemon {
     name: "recruiter",
     program: "gleaner-recruiter",
@@ -41,7 +40,7 @@ pub(super) const RECRUITER: Daemon = Daemon {
     after: None,
 };
 
-/// Daemon on the clerk's node.
+/// The clerk's daemon, on its own node.
 pub(super) const CLERK: Daemon = Daemon {
     name: "clerk",
     program: "gleaner-clerk",
@@ -50,7 +49,7 @@ pub(super) const CLERK: Daemon = Daemon {
     after: None,
 };
 
-/// Daemons on every host, in starting order. A new daemon is one more line here.
+/// Daemons of every host, in the order in which they start. A new daemon is one more entry here.
 pub(super) const OF_A_HOST: [Daemon; 3] = [
     Daemon {
         name: "run",
@@ -75,7 +74,7 @@ pub(super) const OF_A_HOST: [Daemon; 3] = [
     },
 ];
 
-/// Timeout for the file that a daemon needs: long, for many hosts on a small machine.
+/// Maximum wait for the file that a daemon needs: long, for many hosts on a small machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a daemon on its node, and records its process in the lab's state.
@@ -125,7 +124,7 @@ pub(super) fn start(state: &mut State, node: &Node, daemon: &Daemon) -> Result<(
     Ok(())
 }
 
-/// Enrols a host, as its administrator would.
+/// Enrols a host in the same way as its administrator would.
 pub(super) fn enrol(state: &State, node: &Node, token: &str) -> Result<()> {
     let agent = &OF_A_HOST[0];
     let folder = state.folder_of(&node.namespace);
@@ -145,10 +144,10 @@ pub(super) fn enrol(state: &State, node: &Node, token: &str) -> Result<()> {
     Ok(())
 }
 
-/// Command that runs one of our programs on a node: in its network namespace, with its machine id and host
-/// name.
+/// Command that runs one of our programs on a node: in the node's network namespace, with its machine id and host name.
 ///
-/// `ip netns exec` mounts /etc/netns/NAMESPACE over /etc. Each program in the command line executes the
+/// `ip netns exec` mounts /etc/netns/NAMESPACE over /etc. Each program in the command line replaces itself
+/// with the next: the last one has the process id of the command that is started here.
 /// next, so that the last keeps the process id of the command started here.
 fn on_node(node: &Node, name: &str) -> Result<Command> {
     let mut command = Command::new("ip");
@@ -170,7 +169,7 @@ fn on_node(node: &Node, name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Fails if a daemon of the lab has ended, with the last line of its log.
+/// Fails if a daemon of the lab has ended; the error has the last line of the daemon's log.
 pub(super) fn check(state: &State) -> Result<()> {
     let mut ended = state.started.iter().filter(|s| !s.process.runs());
     if let Some(started) = ended.next() {
@@ -187,7 +186,7 @@ pub(super) fn check(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Path of one of our programs, which are installed in the same folder.
+/// Path of one of our programs; all are installed in the folder of the running one.
 pub(super) fn program(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe().map_err(|source| LabError::Own { source })?;
     let path = own.with_file_name(name);

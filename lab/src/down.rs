@@ -20,10 +20,11 @@ pub(super) fn run(args: &Down) -> Result<String> {
     })
 }
 
-/// Ends the lab's processes, then removes its namespaces and files; returns true if there was anything.
+/// Ends the lab's processes, then removes its namespaces and files. Returns true if there was anything to remove.
 ///
-/// A process belongs to the lab if the state lists it, or if it runs one of our programs in one of the lab's
-/// namespaces: a killed lab may have started one that is not listed. Other processes there are left alone.
+/// A process belongs to the lab if the state lists it. It also belongs to the lab if it runs one of our
+/// programs in one of the lab's namespaces: if `up` was killed, it may have started a process without listing
+/// it. Other processes in the namespaces are not touched.
 pub(super) fn remove(state: Option<State>, keep: bool) -> Result<bool> {
     let namespaces = network::namespaces();
     let anything = state.is_some() || !namespaces.is_empty() || !network::machine_ids().is_empty();

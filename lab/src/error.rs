@@ -1,4 +1,4 @@
-//! Errors of starting, querying and removing a lab.
+//! Errors when a lab is started, queried or removed.
 
 use gleaner_trust::TrustError;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Result of an operation on a lab.
 pub(crate) type Result<T> = std::result::Result<T, LabError>;
 
-/// Failure of a command of `gleaner lab`.
+/// Reason why a command of `gleaner lab` failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -26,10 +26,10 @@ pub enum LabError {
     /// A program of Gleaner is not installed.
     #[error("{} is missing: gleaner's programs are installed side by side", .path.display())]
     NoProgram {
-        /// Path where it should be.
+        /// Path at which the program should be.
         path: PathBuf,
     },
-    /// The system does not report the path of this program.
+    /// The system does not report the path of the running program.
     #[error("cannot determine the folder of the program gleaner")]
     Own {
         /// Error of the system.
@@ -38,19 +38,19 @@ pub enum LabError {
     /// The interval is shorter than the agent allows.
     #[error("--interval: 100ms is the shortest")]
     ShortInterval,
-    /// A lab's namespaces exist.
+    /// Namespaces of a lab exist already.
     #[error("a lab is running, or a crash left parts of one: `gleaner lab down` removes it")]
     IsUp,
-    /// No lab is up.
+    /// No lab is running.
     #[error("there is no lab; `gleaner lab up` makes one")]
     NoLab,
-    /// The folder for a new lab has files.
+    /// The folder for a new lab is not empty.
     #[error("{} is not empty: name a new folder with --folder, or empty it", .folder.display())]
     NotEmpty {
         /// Folder of the lab.
         folder: PathBuf,
     },
-    /// A file or folder cannot be used.
+    /// A file or folder cannot be read, written or otherwise used.
     #[error("cannot {act} {}", .path.display())]
     File {
         /// Verb: `read`, `write`, …
@@ -60,13 +60,13 @@ pub enum LabError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A path is not UTF-8, as a configuration must be.
+    /// A path is not UTF-8, but a configuration must be.
     #[error("{} is no UTF-8", .path.display())]
     Path {
         /// Path as given.
         path: PathBuf,
     },
-    /// The lab's state is damaged.
+    /// The file with the lab's state cannot be parsed.
     #[error("{} is no lab's state", .path.display())]
     State {
         /// File of the state.
@@ -74,13 +74,13 @@ pub enum LabError {
         /// Error of the parser.
         source: serde_json::Error,
     },
-    /// The lab was made by another version.
+    /// The lab was started by another version of gleaner.
     #[error("{} is of another version of gleaner", .path.display())]
     Version {
         /// File of the state.
         path: PathBuf,
     },
-    /// A program cannot be started.
+    /// A program of the system or of Gleaner cannot be started.
     #[error("cannot start {command}")]
     Start {
         /// The program, or its whole command.
@@ -88,7 +88,7 @@ pub enum LabError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A required command failed.
+    /// A command that must succeed failed.
     #[error("{command} failed: {output}")]
     Command {
         /// The whole command.
@@ -109,7 +109,7 @@ pub enum LabError {
     Late {
         /// Path of the file.
         path: PathBuf,
-        /// Folder of the daemons' logs, one of which may say why.
+        /// Folder with the daemons' logs; one of them may contain the reason.
         logs: Option<PathBuf>,
     },
     /// A daemon of the lab has ended.
@@ -119,29 +119,29 @@ pub enum LabError {
         daemon: String,
         /// Network namespace of the node.
         namespace: String,
-        /// Last line of its log.
+        /// Last line of the daemon's log.
         last: String,
     },
     /// A daemon does not answer.
     #[error("{daemon} does not answer")]
     Silent {
-        /// Name of the daemon, with its article.
+        /// Name of the daemon, with its article, such as "the clerk".
         daemon: &'static str,
         /// Error of the system.
         source: io::Error,
     },
-    /// A daemon answers with another status than 200.
+    /// A daemon answers with a status other than 200.
     #[error("{daemon} answers {line:?}")]
     Answer {
-        /// Name of the daemon, with its article.
+        /// Name of the daemon, with its article, such as "the clerk".
         daemon: &'static str,
-        /// First line of its answer.
+        /// First line of the daemon's answer.
         line: String,
     },
     /// A daemon's answer is not the expected document.
     #[error("{subject}")]
     Document {
-        /// The document, and its fault.
+        /// Description of the document and of its fault.
         subject: &'static str,
         /// Error of the parser.
         source: serde_json::Error,
@@ -157,13 +157,13 @@ pub enum LabError {
     /// The thread that queried a daemon panicked.
     #[error("the request to {daemon} failed")]
     Thread {
-        /// Name of the daemon, with its article.
+        /// Name of the daemon, with its article, such as "the clerk".
         daemon: &'static str,
     },
     /// A process of the lab survives SIGKILL.
     #[error("process {pid} does not end; see what holds it, then run this again")]
     Stuck {
-        /// Number of the process.
+        /// Id of the process.
         pid: u32,
     },
     /// Processes that are not the lab's still use its namespaces.
@@ -171,7 +171,7 @@ pub enum LabError {
         "the lab's processes have ended, but others run in its namespaces: {pids}; end them, then run this again"
     )]
     Foreign {
-        /// Numbers of the processes.
+        /// Ids of these processes.
         pids: String,
     },
     /// The lab failed to start and was removed.

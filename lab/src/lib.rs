@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The machine's own network is not touched: every interface, address, queue and rule is in a namespace of
-//! the lab, and disappears with it. The lab's folder (`lab.json`) records each object, and each process with
-//! its start time, before the next is created. Therefore `down` can remove everything, even after a crash.
+//! the lab, and disappears with it. The lab's namespaces are recognized by their names. A file in the lab's
+//! folder (`lab.json`) records each process, with its start time, before the next is started. `down` can
+//! therefore remove everything, even after a crash.
 //!
 //! Rooms, from the top; each uses only those after it: `up`, `status`, `down`, `clerk`, `daemons`, `recruiter`,
 //! `collector`, `args`, `state`, `process`, `link`, `network`, `address`, `error`.
@@ -35,7 +36,7 @@ use args::LabCommand;
 pub use error::LabError;
 use error::Result;
 
-/// Runs the command in `args`, and returns its text for standard output.
+/// Runs the command in `args`. Returns the text to print on standard output.
 ///
 /// # Errors
 /// [`LabError`].

@@ -1,4 +1,4 @@
-//! A host's link: rate, delay and loss, as far as this kernel and machine support them.
+//! The link between a host and the bridge: its rate, delay and loss, as far as this kernel and machine support them.
 
 use super::address::{BRIDGE, INTERFACE, LAB, Node};
 use super::network::{iptables, is_installed, succeeds, tc};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// A rate in the notation of users and tc: `100mbit`.
+/// A rate like `100mbit`; users and tc write rates in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rate {
     text: String,
@@ -19,7 +19,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Parses a rate.
+/// Parses a rate like `100mbit`.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     let split = text
         .find(|c: char| !c.is_ascii_digit())
@@ -47,7 +47,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// Parses a loss like `1%` or `0.5%` into a share.
+/// Parses a loss like `1%` or `0.5%`, and returns it as a share.
 pub(crate) fn loss(text: &str) -> Result<f64, String> {
     let percent = text
         .strip_suffix('%')
@@ -73,7 +73,7 @@ impl fmt::Display for Link {
     }
 }
 
-/// Requested properties of a host's link, and those that are not available.
+/// Properties of a host's link as requested, and which of them are not available.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Link {
     pub(super) rate: Option<Rate>,
@@ -85,7 +85,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Tests what the kernel supports, on the lab's bridge, which must exist and have no ports yet.
+    /// Tests on the lab's bridge which properties the kernel supports. The bridge must exist and have no ports yet.
     pub(super) fn probed(rate: Option<Rate>, delay: Option<Duration>, loss: Option<f64>) -> Self {
         let delay_us = delay.map(|d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX));
         let mut link = Self {
@@ -147,7 +147,7 @@ impl Link {
         link
     }
 
-    /// Commands that apply the properties to the link of `host`, at both ends.
+    /// Commands that set the properties at both ends of the link of `host`.
     pub(super) fn commands(&self, host: &Node) -> Vec<std::process::Command> {
         let ends = [
             (host.namespace.as_str(), INTERFACE),
@@ -168,9 +168,10 @@ impl Link {
         commands
     }
 
-    /// Arguments of the iptables rule that drops incoming packets at random, if netem is not available.
+    /// Arguments for iptables: a rule that drops incoming packets at random. The rule is needed if netem is
+    /// not available.
     ///
-    /// Bridged packets do not pass through iptables, so that a host's packets are dropped at their
+    /// iptables does not see bridged packets: a host's outgoing packets can only be dropped at their
     /// destination.
     pub(super) fn drops(&self) -> Option<Vec<String>> {
         let share = self.loss_share.filter(|_| !self.has_netem)?.to_string();
@@ -206,7 +207,8 @@ impl Link {
                 words.extend(["rate".to_owned(), rate.text.clone()]);
             }
         } else if let Some(rate) = &self.rate {
-            // The bucket holds 10 ms, the longest tick of a kernel, or at least a few packets.
+            // The token bucket holds what the link sends in 10 ms, the longest tick of a kernel, or at least
+            // a few packets.
             let burst_bytes = (rate.bits_a_second / 8 / 100).max(16 << 10);
             let text = format!("tbf rate {rate} burst {burst_bytes} latency 50ms");
             words.extend(text.split(' ').map(str::to_owned));

@@ -1,26 +1,26 @@
-//! Network namespaces and their contents, through iproute2 and iptables.
+//! Creates, lists and removes network namespaces and their contents, through iproute2 and iptables.
 
 use super::address::{BRIDGE, INTERFACE, LAB, Node, PREFIX_LENGTH, is_of_a_lab};
 use super::error::{LabError, Result, file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Folder with the names of `ip netns`.
+/// Folder in which `ip netns` has a file for each namespace.
 const NAMES: &str = "/run/netns";
-/// Folder of files that `ip netns exec` mounts over those in /etc.
+/// Folder with files that `ip netns exec` mounts over those in /etc.
 const OVER_ETC: &str = "/etc/netns";
 
-/// Command `ip` in `namespace`.
+/// Command that runs `ip` in `namespace`.
 pub(super) fn ip(namespace: &str, args: &[&str]) -> Command {
     command("ip", &[&["-n", namespace], args].concat())
 }
 
-/// Command `tc` in `namespace`.
+/// Command that runs `tc` in `namespace`.
 pub(super) fn tc(namespace: &str, args: &[&str]) -> Command {
     command("tc", &[&["-n", namespace], args].concat())
 }
 
-/// Command `iptables` in `namespace`.
+/// Command that runs `iptables` in `namespace`.
 pub(super) fn iptables(namespace: &str, args: &[&str]) -> Command {
     command(
         "ip",
@@ -34,19 +34,19 @@ fn command(program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Returns true if a program is installed in a usual folder.
+/// Returns true if a program is in one of the folders of PATH.
 pub(super) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
 
-/// Runs a command and returns true if it succeeded; its output is discarded.
+/// Runs a command, and returns true if it succeeded. Its output is discarded.
 pub(super) fn succeeds(command: &mut Command) -> bool {
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
-/// Runs a command that must succeed.
+/// Runs a command. If the command fails, returns an error.
 pub(super) fn must(mut command: Command) -> Result<()> {
     let output = command.output().map_err(|source| LabError::Start {
         command: format!("{command:?}"),
@@ -61,14 +61,14 @@ pub(super) fn must(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// Creates the bridge in its own namespace.
+/// Creates the bridge, in a namespace of its own.
 pub(super) fn make_bridge() -> Result<()> {
     must(command("ip", &["netns", "add", LAB]))?;
     must(ip(LAB, &["link", "add", BRIDGE, "type", "bridge"]))?;
     must(ip(LAB, &["link", "set", BRIDGE, "up"]))
 }
 
-/// Creates a node: a namespace with an interface whose other end is a port of the bridge.
+/// Creates a node: a namespace, and in it an interface whose other end is a port of the bridge.
 pub(super) fn make_node(node: &Node) -> Result<()> {
     let Node {
         namespace, port, ..
@@ -85,7 +85,7 @@ pub(super) fn make_node(node: &Node) -> Result<()> {
     must(ip(namespace, &["link", "set", INTERFACE, "up"]))
 }
 
-/// Gives the programs in `namespace` their own machine id.
+/// Gives the programs that run in `namespace` their own machine id.
 pub(super) fn give_machine_id(namespace: &str, machine_id: &str) -> Result<()> {
     let folder = Path::new(OVER_ETC).join(namespace);
     let path = folder.join("machine-id");
@@ -94,17 +94,17 @@ pub(super) fn give_machine_id(namespace: &str, machine_id: &str) -> Result<()> {
         .map_err(file("write", &path))
 }
 
-/// Existing namespaces of a lab, whoever created them.
+/// Names of the existing namespaces that have a lab's names, whoever created them.
 pub(super) fn namespaces() -> Vec<String> {
     names_in(Path::new(NAMES))
 }
 
-/// File that represents a namespace.
+/// Path of the file that represents a namespace.
 pub(super) fn handle(namespace: &str) -> PathBuf {
     Path::new(NAMES).join(namespace)
 }
 
-/// Processes in a namespace.
+/// Ids of the processes in a namespace.
 pub(super) fn processes_in(namespace: &str) -> Vec<u32> {
     let output = command("ip", &["netns", "pids", namespace]).output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
@@ -114,12 +114,12 @@ pub(super) fn processes_in(namespace: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Removes a namespace, and with it every interface, address, queue and rule inside.
+/// Removes a namespace, and with it every interface, address, queue and rule in it.
 pub(super) fn remove_namespace(namespace: &str) -> Result<()> {
     must(command("ip", &["netns", "delete", namespace]))
 }
 
-/// Removes the files mounted over /etc in a lab's namespaces, and their folder if it is then empty.
+/// Removes the files that are mounted over /etc in a lab's namespaces, and their folder if it is then empty.
 pub(super) fn remove_machine_ids() -> Result<()> {
     let folder = Path::new(OVER_ETC);
     for name in names_in(folder) {
@@ -130,7 +130,7 @@ pub(super) fn remove_machine_ids() -> Result<()> {
     Ok(())
 }
 
-/// Files of a lab that are mounted over /etc.
+/// Names of a lab's namespaces that have files to mount over /etc.
 pub(super) fn machine_ids() -> Vec<String> {
     names_in(Path::new(OVER_ETC))
 }

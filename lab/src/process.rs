@@ -1,11 +1,11 @@
-//! Processes, identified by number and start time: a number may have been reused.
+//! Processes, identified by id and start time, because the kernel may reuse an id.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Time that a daemon gets to end by itself.
+/// Time that processes get to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -13,14 +13,14 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Start time since boot, in the kernel's ticks.
+    /// Time from boot to the process's start, in the kernel's ticks.
     started_ticks: u64,
-    /// Boot id: numbers and start times are unique only within a boot.
+    /// Id of the boot: process ids and start times are unique only within one boot.
     boot_id: String,
 }
 
 impl Process {
-    /// The process that has this number now; `None` if there is none.
+    /// The process that has this id now; `None` if there is none.
     pub(super) fn find(pid: u32) -> Option<Self> {
         Some(Self {
             pid,
@@ -32,7 +32,7 @@ impl Process {
         })
     }
 
-    /// Returns true if the process still runs and its number was not reused.
+    /// Returns true if the process still runs, and its id was not reused.
     pub(super) fn runs(&self) -> bool {
         Self::find(self.pid).as_ref() == Some(self)
     }
@@ -45,7 +45,7 @@ impl Process {
     }
 }
 
-/// Ends processes, if necessary with SIGKILL; returns those that still run.
+/// Ends processes, with SIGKILL if SIGTERM is not enough. Returns those that still run.
 pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     for signal in [Signal::TERM, Signal::KILL] {
         processes.iter().for_each(|process| process.signal(signal));
@@ -67,10 +67,10 @@ pub(super) fn is_ours(pid: u32) -> bool {
     name.is_some_and(|name| name.starts_with("gleaner-"))
 }
 
-/// Start time of a running process (`/proc/PID/stat`, proc_pid_stat(5)).
+/// Start time of a process in ticks; `None` if it does not run (`/proc/PID/stat`, see proc_pid_stat(5)).
 fn started_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may contain any character.
+    // The program's name is in parentheses, and may itself contain any character.
     let mut after_name = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = after_name.next()?;
     let is_over = matches!(state, "Z" | "X");

@@ -1,5 +1,4 @@
-//! The recruiter of a lab and its memory servers: their configuration, and the memory
-//! lent.
+//! The recruiter of a lab and the hosts' memory servers: their configurations, and the memory that is lent.
 
 use super::address::{self, Node, PAGES_PORT, RECRUITER_LOCAL, RECRUITER_PORT};
 use super::args::LendArgs;
@@ -11,12 +10,12 @@ use gleaner_schemas::lending::HostQuota;
 use gleaner_trust::{Authority, Role};
 use serde::Deserialize;
 
-/// Time before a quota rises: short, since a lab is inspected after seconds.
+/// Time before a quota may rise: short, since users look at a lab after seconds.
 const RISE_AFTER: &str = "1s";
-/// Announcement interval: short, so that the recruiter soon knows the hosts.
+/// Interval at which hosts announce themselves: short, so that the recruiter soon knows them.
 const ANNOUNCE_EVERY: &str = "2s";
 
-/// The part of the recruiter's status that the lab uses.
+/// Part of the recruiter's status that the lab uses.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct RecruiterSummary {
     pub(super) hosts: Vec<RecruiterHost>,
@@ -30,8 +29,7 @@ pub(super) struct RecruiterHost {
     pub(super) leases_count: u64,
 }
 
-/// Creates the recruiter's certificate and configuration; it runs on the collector's
-/// node.
+/// Creates the certificate and configuration of the recruiter, which runs on the collector's node.
 pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Result<()> {
     let pki = state.folder.join(PKI);
     let names = vec![node.address.to_string()];
@@ -39,7 +37,7 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
     write(&pki.join("recruiter.crt"), &issued.certificate_pem)?;
     write(&pki.join("recruiter.key"), &issued.key_pem)?;
     let folder = state.folder_of(&node.namespace);
-    // Every user in the namespace is root, and may request leases with curl.
+    // All users in the namespace are root: each may request leases, for example with curl.
     let config = format!(
         "listen = \"{}:{RECRUITER_PORT}\"\nlocal_listen = \"{RECRUITER_LOCAL}\"\nlocal_access = \"all\"\npki = {}\n\
          announce_every = \"{ANNOUNCE_EVERY}\"\nquota_file = {}\n",
@@ -50,7 +48,7 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
     write(&folder.join("recruiter.toml"), &config)
 }
 
-/// Gives a host's memory server its configuration; it uses the agent's certificate.
+/// Writes the configuration of a host's memory server, which uses the certificate of the host's agent.
 pub(super) fn prepare_host(state: &State, node: &Node, lend: &LendArgs) -> Result<()> {
     let folder = state.folder_of(&node.namespace);
     let enrolled = folder.join("ship");
@@ -81,7 +79,7 @@ authority = {}
     write(&folder.join("memoryd.toml"), &config)
 }
 
-/// Requests the recruiter's status of hosts, from inside its namespace.
+/// Requests the recruiter's status of the hosts, from inside its namespace.
 pub(super) fn fetch_status() -> Result<RecruiterSummary> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the recruiter", RECRUITER_LOCAL, "/v1/hosts")?;

@@ -1,4 +1,4 @@
-//! State of a lab and its processes, stored in the lab's folder.
+//! State of a lab and its processes; it is stored in the lab's folder.
 
 use super::error::{LabError, Result, file};
 use super::link::Link;
@@ -8,12 +8,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Name of the authority's folder in the lab's folder.
+/// Name of the folder, in the lab's folder, for the certificate authority and the certificates.
 pub(super) const PKI: &str = "pki";
 
 /// Default folder of a lab.
 pub(super) const DEFAULT_FOLDER: &str = "/var/lib/gleaner/lab";
-/// Link to the folder of the running lab; a reboot removes it, like the namespaces.
+/// Symbolic link to the folder of the running lab. A reboot removes it, like the namespaces.
 const CURRENT: &str = "/run/gleaner-lab";
 const FILE: &str = "lab.json";
 const FORMAT: u32 = 1;
@@ -26,23 +26,23 @@ pub(super) struct State {
     pub(super) folder: PathBuf,
     pub(super) hosts: u32,
     pub(super) link: Link,
-    /// Ids of the hosts, in order.
+    /// Ids of the hosts, in the order of the hosts' numbers.
     pub(super) host_ids: Vec<String>,
     pub(super) started: Vec<StartedDaemon>,
 }
 
-/// A daemon that was started.
+/// A daemon that the lab has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StartedDaemon {
-    /// Network namespace of its node.
+    /// Network namespace of the daemon's node.
     pub(super) namespace: String,
-    /// Name in the table of daemons.
+    /// Name of the daemon, as in the module `daemons`.
     pub(super) daemon: String,
     pub(super) process: Process,
 }
 
 impl State {
-    /// Begins a lab in `folder`, which is created or must be empty.
+    /// Begins a lab in `folder`. The folder is created, or must be empty.
     pub(super) fn begin(folder: &Path, hosts: u32) -> Result<Self> {
         fs::create_dir_all(folder).map_err(file("create", folder))?;
         let folder = fs::canonicalize(folder).map_err(file("list", folder))?;
@@ -65,8 +65,8 @@ impl State {
         Ok(state)
     }
 
-    /// The lab in `folder`, else the running lab, else the one in the default folder; `None` if there is
-    /// none.
+    /// The lab in `folder`. Without `folder`: the running lab, or else the lab in the default folder. `None`
+    /// if there is no lab.
     pub(super) fn find(folder: Option<&Path>) -> Result<Option<Self>> {
         let current = || fs::read_link(CURRENT).ok();
         let folder = folder.map(Path::to_owned).or_else(current);
@@ -94,12 +94,12 @@ impl State {
         write().map_err(file("write", &path))
     }
 
-    /// Folder of a node: its configuration, data and logs.
+    /// Folder of a node, with its configuration, data and logs.
     pub(super) fn folder_of(&self, namespace: &str) -> PathBuf {
         self.folder.join(namespace)
     }
 
-    /// Removes the lab's state, and everything that it created in its folder unless `keep` is set.
+    /// Removes the lab's state. Also removes everything that the lab created in its folder, unless `keep` is set.
     pub(super) fn remove(&self, keep: bool) -> Result<()> {
         if !keep {
             let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -119,7 +119,7 @@ impl State {
     }
 }
 
-/// Removes the link to the running lab.
+/// Removes the link to the running lab: no lab is running any more.
 pub(super) fn none_is_up() -> Result<()> {
     remove_if_there(Path::new(CURRENT))
 }

@@ -1,4 +1,4 @@
-//! `gleaner lab status`.
+//! The command `gleaner lab status`.
 
 use super::address;
 use super::args::Status;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Status) -> Result<String> {
         Ok((said, value)) => (said.hosts, value),
         Err(error) => (Vec::new(), json!({ "failure": causes::told(&error) })),
     };
-    // Without the recruiter, everything else is still shown.
+    // If the recruiter does not answer, everything else is still shown.
     let lending = recruiter::fetch_status();
     let clerk = clerk::is_there(&state).then(|| clerk::fetch_status(&state));
     Ok(if args.json {
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Status) -> Result<String> {
     })
 }
 
-/// The lab's hosts: number, host id, and status at the collector.
+/// The lab's hosts: each host's node, its id, and its status at the collector, if known there.
 fn hosts<'a>(
     state: &'a State,
     said: &'a [CollectorHost],
@@ -42,7 +42,7 @@ fn hosts<'a>(
     })
 }
 
-/// Name and process id of a node's daemons, and true if the daemon runs.
+/// Daemons of a node: name, process id, and true if the daemon runs.
 fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
     let of_node = state
         .started
@@ -53,7 +53,7 @@ fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
         .collect()
 }
 
-/// Lending of a host, from the recruiter.
+/// Lending of a host, as the recruiter reports it.
 fn lending<'a>(
     said: &'a Result<recruiter::RecruiterSummary>,
     host_id: &str,

@@ -1,4 +1,4 @@
-//! `gleaner lab up`.
+//! The command `gleaner lab up`.
 
 use super::address::Node;
 use super::args::UpArgs;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 /// Shortest interval that the agent accepts.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Validity of tokens, each of which is used immediately.
+/// Validity of an enrolment token; the lab uses each immediately.
 const TOKEN_VALID: Duration = Duration::from_secs(3600);
-/// Timeout for the collector's first answer.
+/// Maximum wait for the collector's first answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(args: &UpArgs) -> Result<String> {
@@ -98,8 +98,8 @@ fn make(args: &UpArgs, state: &mut State) -> Result<()> {
         state.host_ids.push(host_id);
         bar.inc(1);
     }
-    // Links are limited only now: each host has enrolled once, and a lossy link could have
-    // made that fail.
+    // Links are limited only now, after every host has enrolled: on a lossy link, the single attempt to enrol
+    // could have failed.
     limit_links(state, &node, &hosts)?;
     for daemon in &daemons::OF_A_HOST {
         for host in &hosts {

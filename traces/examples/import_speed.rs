@@ -1,5 +1,5 @@
-//! Speed and memory use of importing a file with many machines in no order, such as Alibaba's: `cargo run
-//! --release -p gleaner-traces --example import_speed -- NEW_FOLDER [MACHINES [ROWS_EACH]]`.
+//! Measures the speed and the memory use of importing one large file with many machines' rows in no order, as
+//! Alibaba's: `cargo run --release -p gleaner-traces --example import_speed -- NEW_FOLDER [MACHINES [ROWS_EACH]]`.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use gleaner_traces::import::alibaba::Alibaba;

@@ -1,5 +1,5 @@
-//! Speed of generating synthetic records, in rows per second on one core: as rows, as values, and sealed
-//! in a dataset: `cargo run --release -p gleaner-traces --example synth_speed -- NEW_FOLDER [HOSTS]`.
+//! Measures how fast synthetic records are generated, in rows per second on one core: as row structs, as values,
+//! and sealed in a dataset: `cargo run --release -p gleaner-traces --example synth_speed -- NEW_FOLDER [HOSTS]`.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use gleaner_traces::synth::{Cluster, Parameters, Preset, write};

@@ -33,7 +33,7 @@ pub enum ExportError {
 }
 
 impl ExportError {
-    /// For `map_err`: `action` on `path` failed.
+    /// Returns a function for `map_err`: `action` on `path` failed.
     pub(crate) fn io<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         action: &'static str,
         path: impl Into<PathBuf>,

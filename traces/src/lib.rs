@@ -1,4 +1,4 @@
-//! Traces of other programs and for other programs: exports ([`export`]), imports ([`import`]), synthetic
+//! Traces in other formats: exports ([`export`]), imports of other programs' traces ([`import`]), synthetic
 //! clusters ([`synth`]), and the published figures to which synthetic clusters are fitted ([`published`]).
 //!
 //! Rooms, from the top; each uses only those after it: `export`, `import`, `synth`, `published`, `error`.

@@ -1,5 +1,5 @@
-//! Figures of the paper (Acharya & Setia) that synthetic clusters are fitted to and compared with. All are in
-//! `traces/published/acharya_setia.csv`; its README explains the intervals and kinds.
+//! Figures of the paper (Acharya & Setia) to which synthetic clusters are fitted, and with which they are
+//! compared. All are in `traces/published/acharya_setia.csv`; its README explains the intervals and kinds.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
 /// The work whose figures [`acharya_setia`] returns.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
 
-/// Relation of our figure to the paper's.
+/// Dependence of our figure on the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The model's inputs were fitted to the figure.
+    /// The model's parameters were fitted to this figure.
     Calibrated,
-    /// The figure follows from calibrated figures by arithmetic alone.
+    /// This figure follows from calibrated figures by arithmetic alone.
     Derived,
-    /// The figure is neither calibrated nor derived.
+    /// This figure is neither calibrated nor derived.
     Predicted,
 }
 
@@ -24,23 +24,23 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Table or figure of the paper: `Table 4`; `Text`.
+    /// Table or figure of the paper, such as `Table 4`; `Text` for a figure in the text.
     pub item: String,
-    /// Row of the table: `64 MB, idle`.
+    /// Row of the table, such as `64 MB, idle`.
     pub row: String,
-    /// Column of the table: `16 MB`.
+    /// Column of the table, such as `16 MB`.
     pub column: String,
     /// Unit of `paper`, `low` and `high`.
     pub unit: String,
     /// Value as printed in the paper.
     pub paper: f64,
-    /// Least value that rounds to the printed one.
+    /// Smallest value that rounds to the printed one.
     pub low: f64,
-    /// Greatest value that rounds to the printed one.
+    /// Largest value that rounds to the printed one.
     pub high: f64,
-    /// Relation of our figure to the paper's.
+    /// Dependence of our figure on the paper's.
     pub kind: Kind,
-    /// True if a trace can have the figure.
+    /// False if no trace can have this figure.
     pub possible: bool,
     /// Explanation for readers; may be empty.
     pub note: String,
@@ -111,9 +111,10 @@ mod tests {
         for f in figures() {
             *counts.entry(f.item).or_insert(0) += 1;
         }
-        // Number of figures. Table 1: hosts by size and four sums per cluster; Table 2: mean and deviation of
-        // four categories in four rows; Table 3: six columns by three rows; Table 4: its cells that are not a
-        // dash; and two bounds beside the three figures of five applications on each of two clusters.
+        // Expected number of figures. Table 1: hosts by size, and four sums for each cluster. Table 2: mean
+        // and deviation of four categories, in four rows. Table 3: six columns in three rows. Table 4: all
+        // cells that are not a dash. Table 6: three figures of five applications for each of two clusters,
+        // and two bounds.
         let tables = [
             ("Table 1", 5 + 4 + 2 * 4),
             ("Table 2", 4 * 4 * 2),
@@ -134,7 +135,7 @@ mod tests {
         let published = acharya_setia().unwrap();
         let paper =
             |item: &str, row: &str, column: &str| published.get(item, row, column).unwrap().paper;
-        // The four categories of a host's memory sum to all of it.
+        // The means of a host's four memory categories sum to its memory.
         for (row, size_mib) in [("32 MB", 32.0), ("64 MB", 64.0), ("256 MB", 256.0)] {
             let parts = ["kernel", "file cache", "process", "available"];
             let parts = parts.map(|part| paper("Table 2", row, &format!("{part}, mean")));

@@ -1,4 +1,4 @@
-//! Decoding of batches from untrusted senders: every claim in a batch is checked before use.
+//! Decodes batches from untrusted senders: everything that a batch claims is checked before use.
 
 use super::{Batch, frames};
 use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
@@ -17,25 +17,25 @@ use std::sync::Arc;
 
 /// Maximum zstd window allocated for a sender: 8 MiB, as RFC 8878 recommends.
 const WINDOW_LOG_MAX: u32 = 23;
-/// Maximum bytes of absent columns filled in per byte of content: later versions' columns may be several
-/// times those that an old agent sends.
+/// Maximum bytes of absent columns that are filled in per byte of content. Later versions may have several
+/// times as many columns as an old agent sends.
 const FILLED_IN_PER_BYTE: usize = 4;
-/// Memory of an Arrow array besides its values.
+/// Memory of an Arrow array in addition to its values.
 const ARRAY_BYTES: usize = 256;
-/// Maximum length of a text: a path has up to 4,096 bytes, and three times as many if it is not UTF-8.
+/// Maximum length of a text, in bytes. A path has up to 4,096 bytes, and takes three times as many if it is not UTF-8.
 const TEXT_BYTES: usize = 16 << 10;
 
 /// Maximum size of a batch that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size as sent, in bytes.
+    /// Maximum size of the compressed batch as sent, in bytes.
     pub compressed_bytes: usize,
     /// Maximum uncompressed size, in bytes.
     pub content_bytes: usize,
 }
 
 impl Default for Limits {
-    /// Returns 8 MiB sent and 64 MiB uncompressed: a sample of 20,000 processes takes a twentieth of that.
+    /// Returns 8 MiB compressed and 64 MiB uncompressed; a sample with 20,000 processes takes a twentieth of that.
     fn default() -> Self {
         Self {
             compressed_bytes: 8 << 20,
@@ -71,12 +71,12 @@ pub enum BatchError {
 }
 
 impl Batch {
-    /// Decodes the batch in `body`, with the tables and columns of this program's schema version: those that
-    /// an older version named otherwise have their present names, and columns that it did not record are
-    /// absent.
+    /// Decodes the batch in `body`. The result has the tables and columns of this program's schema version.
+    /// Tables and columns that an older version named differently get their present names; columns that it
+    /// did not record are absent.
     ///
     /// # Errors
-    /// [`BatchError`]; memory and time are bounded by `limits` whatever `body` holds.
+    /// [`BatchError`]. Whatever `body` contains, `limits` bounds the memory and time used.
     pub fn decode(body: &[u8], limits: &Limits) -> Result<Self, BatchError> {
         if body.len() > limits.compressed_bytes {
             return Err(BatchError::TooLarge {
@@ -89,7 +89,7 @@ impl Batch {
         let mut tables = Vec::new();
         for place in streams {
             let stream = content.slice_with_length(place.start, place.len());
-            // Arrow's decoder slices some buffers without checking their length, and panics.
+            // Arrow's decoder slices some buffers without checking their length; a short buffer makes it panic.
             let read = panic::catch_unwind(|| read_stream(stream, fill));
             let (read, left) =
                 read.map_err(|_| malformed("a column that contradicts itself"))??;
@@ -116,10 +116,10 @@ fn decompress(body: &[u8], limit_bytes: usize) -> Result<Vec<u8>, BatchError> {
     Ok(content)
 }
 
-/// Rows by table.
+/// Tables, each with its rows.
 type Tables = Vec<(Table, RecordBatch)>;
 
-/// The rows of one stream, and the part of `fill` that remains for absent columns of the next streams.
+/// Reads the rows of one stream. Also returns the part of `fill` that remains for absent columns of later streams.
 fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), BatchError> {
     let mut tables = Vec::new();
     let mut decoder = StreamDecoder::new();
@@ -143,7 +143,7 @@ fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), 
     Ok((tables, fill))
 }
 
-/// The table that a stream names; a stream from a newer schema version is rejected.
+/// The table that a stream's schema names. A stream from a newer schema version is rejected.
 fn table_of(schema: &Schema) -> Result<Table, BatchError> {
     let entry = |key: &str| schema.metadata().get(key).map(String::as_str);
     let version = entry("gleaner.schema_version").and_then(|v| v.parse().ok());
@@ -152,12 +152,12 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
         return Err(BatchError::Newer { found: version });
     }
     let name = entry("gleaner.table").ok_or_else(|| malformed("a stream without a table"))?;
-    // Tables that only a collector writes are not among these.
+    // `TABLES` does not contain the tables that only a collector writes.
     let found = TABLES.into_iter().find(|t| t.name == table_name(name));
     found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }
 
-/// Converts `rows` to the table's own schema. `fill` is reduced by the memory of absent columns.
+/// Converts `rows` to the table's own schema. Absent columns are filled in, and `fill` is reduced by their memory.
 fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<RecordBatch, BatchError> {
     let expected = Arc::new(schema(table));
     let wrong = |detail: String| malformed(format!("table {}: {detail}", table.name));
@@ -213,7 +213,7 @@ fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<Record
             "column {field} has a text of more than {TEXT_BYTES} bytes"
         )));
     }
-    // Datasets may lack these columns too, for hosts without an agent; an agent's batch may not.
+    // Some columns may be absent in a dataset, for hosts without an agent, but never in an agent's batch.
     let own = table.columns.iter().zip(&columns[IDENTITY.len()..]);
     if let Some((lacking, _)) = own
         .into_iter()
@@ -227,12 +227,12 @@ fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<Record
     RecordBatch::try_new_with_options(expected, columns, &options).map_err(|e| wrong(e.to_string()))
 }
 
-/// Bytes of a null of this type, including its validity.
+/// Bytes that one absent value of this type takes, including its validity.
 fn row_bytes(of: &DataType) -> usize {
     of.primitive_width().unwrap_or(4) + 1
 }
 
-/// Name of a column with a text longer than [`TEXT_BYTES`].
+/// Name of a column that has a text longer than [`TEXT_BYTES`], if any.
 fn long_text<'a>(schema: &'a Schema, columns: &[ArrayRef]) -> Option<&'a str> {
     let is_long = |column: &ArrayRef| {
         let texts = column.as_string_opt::<i32>();

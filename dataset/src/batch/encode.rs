@@ -1,4 +1,4 @@
-//! Encoding of batches for sending.
+//! Encodes batches for sending.
 
 use super::Batch;
 use crate::{DatasetError, Result};
@@ -8,9 +8,9 @@ use arrow::record_batch::RecordBatch;
 use gleaner_schemas::column::Table;
 use std::io;
 
-/// zstd's default level: level 9 saves 5 % more and takes five times as long.
+/// zstd's default level. Level 9 would save 5 % more, and take five times as long.
 const LEVEL: i32 = 3;
-/// Arrow's minimum alignment: 64 would double a batch of few rows before compression.
+/// Arrow's smallest alignment. With 64, a batch of few rows would be twice as large before compression.
 const ALIGNMENT_BYTES: usize = 8;
 
 impl Batch {

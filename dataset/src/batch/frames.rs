@@ -1,5 +1,5 @@
-//! Checks of the messages of Arrow IPC streams before any is decoded: an untrusted sender's batch may
-//! claim anything.
+//! Checks the messages of Arrow IPC streams before any of them is decoded, since an untrusted sender's batch
+//! may claim anything.
 //!
 //! Layout (Arrow columnar format, "Encapsulated message format"): marker FF FF FF FF, length of the
 //! metadata, metadata (a flatbuffer), body. A length of 0 ends the stream.
@@ -12,8 +12,8 @@ const MARKER: [u8; 4] = [0xff; 4];
 /// Returns the range of each stream in `content`, end marker included.
 ///
 /// # Errors
-/// Description of the fault: a truncated message, one of a kind that batches do not have, or a
-/// compressed one (its claimed size could be anything).
+/// Description of the fault: a message is truncated, is of a kind that batches do not have, or has compressed
+/// rows (their claimed size could be anything).
 pub(super) fn streams(content: &[u8]) -> Result<Vec<Range<usize>>, String> {
     let mut streams = Vec::new();
     let (mut start, mut at, mut messages) = (0, 0, 0);
@@ -68,7 +68,7 @@ fn body_length(metadata: &[u8], is_first: bool) -> Result<usize, String> {
     usize::try_from(message.bodyLength()).map_err(|_| "a body of negative length".to_owned())
 }
 
-/// Checks that the buffers of `rows` are within their body: Arrow's decoder slices them without a
+/// Checks that all buffers of `rows` are within the message's body; Arrow's decoder slices them without a
 /// check.
 fn check_rows(rows: &RecordBatch<'_>, body_bytes: i64) -> Result<(), String> {
     if rows.compression().is_some() {

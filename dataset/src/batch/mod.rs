@@ -1,9 +1,9 @@
 //! A batch: records of one database, as a host sends them to the collector and as the collector's journal
 //! stores them.
 //!
-//! A batch is an Arrow IPC stream for each table, one after another, compressed together with zstd. Every
-//! stream ends with its end-of-stream marker and names its table in the schema's metadata (`gleaner.table`),
-//! so that any Arrow library reads a batch in a few lines:
+//! A batch contains an Arrow IPC stream for each table, one after another; all are compressed together with
+//! zstd. Every stream ends with its end-of-stream marker and names its table in the schema's metadata
+//! (`gleaner.table`). Any Arrow library therefore reads a batch in a few lines:
 //!
 //! ```text
 //! data = io.BytesIO(zstandard.decompress(body))
@@ -24,12 +24,12 @@ use std::collections::BTreeSet;
 /// Media type of a batch's content, as registered with IANA; the content is sent compressed with zstd.
 pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 
-/// Maximum number of a dataset's files that one batch may touch: a file holds a table's rows of one UTC day.
-/// An agent's 512 records need about 20 with a sample every 90 s, and 250 with one per hour.
+/// Maximum number of a dataset's files that one batch may touch; a file holds one table's rows of one UTC
+/// day. A batch of 512 records, as agents send it, needs about 20 with a sample every 90 s, and 250 with one per hour.
 pub const MOST_FILES: usize = 512;
 const DAY_MS: i64 = 86_400_000;
 
-/// Table and UTC day (since 1970-01-01) of rows, which determine their file in a dataset.
+/// Table and UTC day (counted from 1970-01-01) of rows; the two determine the rows' file in a dataset.
 pub type TableDay = (&'static str, i64);
 
 /// Rows of one host's database, under the tables' own schemas.
@@ -49,7 +49,7 @@ pub struct Batch {
     pub last_time_ms: i64,
     /// Tables and days of the rows; at most [`MOST_FILES`].
     pub table_days: BTreeSet<TableDay>,
-    /// Rows by table; no entry is empty.
+    /// Tables with their rows; only tables that have rows.
     pub tables: Vec<(Table, RecordBatch)>,
 }
 
@@ -68,7 +68,7 @@ impl Batch {
         rows.map(|(_, rows)| rows.get_array_memory_size()).sum()
     }
 
-    /// Batch of rows that already have their tables' schemas; an error describes any other fault.
+    /// Batch of rows that already have their tables' schemas. An error describes a fault in their content.
     pub(crate) fn new(tables: Vec<(Table, RecordBatch)>) -> Result<Self, String> {
         let tables: Vec<_> = tables
             .into_iter()

@@ -1,15 +1,15 @@
-//! Hashes data while it is written to a file, so that it need not be read again.
+//! Hashes data while it is written to a file, so that the file need not be read again for its hash.
 
 use std::io::{self, Write};
 
-/// Writes to `inner`; hashes all data and, separately, the data since the last
+/// Writes to `inner`. Hashes all data; also hashes, separately, the data since the last
 /// [`HashingWriter::part`].
 pub(crate) struct HashingWriter<W> {
     inner: W,
     pub(crate) bytes: u64,
     whole: blake3::Hasher,
     part: blake3::Hasher,
-    /// Bytes written after [`HashingWriter::keep`]; absent before it.
+    /// Copy of the bytes written since [`HashingWriter::keep`]; absent before that call.
     kept: Option<Vec<u8>>,
 }
 
@@ -36,7 +36,8 @@ impl<W: Write> HashingWriter<W> {
         self.kept = Some(Vec::new());
     }
 
-    /// Returns the inner writer, the hash of all written bytes, and the copy of those kept.
+    /// Returns the inner writer, the hash of all bytes, and the copy of the bytes written after
+    /// [`Self::keep`].
     pub(crate) fn finish(self) -> (W, String, Vec<u8>) {
         let kept = self.kept.unwrap_or_default();
         (self.inner, self.whole.finalize().to_string(), kept)

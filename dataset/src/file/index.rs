@@ -1,4 +1,4 @@
-//! The index of a file: its record batches, and where each host's rows are in them.
+//! The index of a file: lists the file's record batches, and which rows each host has in them.
 //!
 //! The index is stored in the file's own Arrow footer as the metadata `gleaner.index`, in lines of JSON.
 //! The first line lists the batches, each with its hash and number of rows. Then one line per host
@@ -11,28 +11,28 @@
 //! ["11aa…",7,5,[["90be…",12,16]]]
 //! ```
 //!
-//! A host is found by bisection in the file's mapped bytes: an index of ten thousand hosts takes no memory
-//! of the reader's own.
+//! A host is found by bisection in the file's mapped bytes: the reader needs no memory of its own for an
+//! index of ten thousand hosts.
 
 use crate::manifest::HostEntry;
 use arrow::buffer::Buffer;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Key of the index in the metadata of the footer.
+/// Key, in the footer's metadata, of the index.
 pub(crate) const INDEX_KEY: &str = "gleaner.index";
 
-/// Key, in the footer's metadata, of the time up to which a file was thinned.
+/// Key, in the footer's metadata, of the interval to which the file's samples were thinned, in ms.
 pub(crate) const THINNED_KEY: &str = "gleaner.thinned_to_ms";
 
-/// A host's rows in a file: `rows` of them from `first_row` on, and no other host's among them.
+/// A host's rows in a file: `rows` rows from `first_row` on. No other host has rows among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostRows {
     pub(crate) host_id: String,
     pub(crate) first_row: u64,
     pub(crate) rows: u64,
-    /// Databases of the rows, ordered by id: all records are within these bounds, but records may be
-    /// missing between the bounds.
+    /// Databases that recorded the rows, ordered by id. All of a database's records are within its bounds,
+    /// but not all records within the bounds need exist.
     pub(crate) databases: Vec<DatabaseRows>,
 }
 
@@ -45,8 +45,8 @@ pub(crate) struct DatabaseRows {
     pub(crate) last_sequence: i64,
 }
 
-/// Record batches with one hash over their bytes: a single batch since format version 2, all of a host's
-/// before.
+/// Record batches with one hash over their bytes. Since format version 2, a part is a single batch; in
+/// version 1 it was all batches of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) batches: Range<usize>,
@@ -59,11 +59,11 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) parts: Vec<Part>,
-    /// Text of the hosts' lines.
+    /// Text of the index's lines for hosts.
     hosts: Buffer,
 }
 
-/// An index under construction.
+/// An index that is being built.
 #[derive(Debug, Default)]
 pub(crate) struct IndexText {
     batches: Vec<(String, u64)>,
@@ -75,12 +75,12 @@ pub(crate) struct IndexText {
 type Line<'a> = (String, u64, u64, Vec<DatabaseRows>);
 
 impl IndexText {
-    /// Adds a record batch that was written.
+    /// Adds a record batch that has been written.
     pub(crate) fn add_batch(&mut self, blake3: String, rows: u64) {
         self.batches.push((blake3, rows));
     }
 
-    /// Adds the next host, whose rows follow those of the hosts before.
+    /// Adds the next host; its rows follow those of the hosts added before.
     pub(crate) fn add_host(
         &mut self,
         host_id: &str,
@@ -124,7 +124,7 @@ impl Index {
         Ok(Self { parts, hosts })
     }
 
-    /// The index of a file of format version 1, taken from the manifest.
+    /// Index of a file of format version 1, made from the manifest's entry.
     pub(crate) fn inline(hosts: &[HostEntry]) -> serde_json::Result<Self> {
         let mut text = IndexText::default();
         let mut parts = Vec::new();
@@ -156,7 +156,7 @@ impl Index {
         lines.filter(|line| !line.is_empty()).map(host_rows)
     }
 
-    /// The rows of one host, if the file has any.
+    /// Finds the rows of one host; `None` if the file has none.
     pub(crate) fn host(&self, host_id: &str) -> serde_json::Result<Option<HostRows>> {
         let (mut low, mut high) = (0, self.hosts.len());
         while low < high {

@@ -1,5 +1,5 @@
-//! Cache of decoded batches that several hosts share: one batch per file, with a limit for all files
-//! together.
+//! Cache of decoded batches that several hosts share. It holds one batch per file, and has a limit for the
+//! memory of all of them.
 
 use crate::file::index::Part;
 use arrow::datatypes::SchemaRef;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Maximum size of all cached batches together.
 const BYTES_AT_MOST: usize = 256 << 20;
 
-/// The last batch decoded from a file.
+/// The batch that was decoded last from a file.
 #[derive(Default)]
 pub(crate) struct Slot(Mutex<Option<CachedBatch>>);
 
@@ -20,7 +20,7 @@ struct CachedBatch {
     rows: RecordBatch,
 }
 
-/// The batches of several files.
+/// Cache of the batches of several files.
 #[derive(Default)]
 pub(crate) struct BatchCache(Mutex<Slots>);
 
@@ -41,7 +41,8 @@ impl Slot {
 }
 
 impl BatchCache {
-    /// Puts `rows` into `slot` in place of its batch; if space is short, other slots are emptied.
+    /// Puts `rows` into `slot`, replacing its batch. If the memory limit is exceeded, other slots are
+    /// emptied, the one filled first before the others.
     pub(crate) fn keep(
         &self,
         slot: &Arc<Slot>,

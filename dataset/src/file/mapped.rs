@@ -1,5 +1,5 @@
-//! A sealed Arrow file, mapped into memory: only the requested batches and columns are decompressed, and
-//! only after their bytes were compared with the sealed hash.
+//! A sealed Arrow file, mapped into memory. Only the requested batches and columns are decompressed, and only
+//! after the hash of their bytes was compared with the sealed one.
 
 use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
 use crate::file::kept::{BatchCache, Slot};
@@ -22,27 +22,27 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes at the end of an Arrow file: four of footer length, then the magic "ARROW1".
+/// Length of the end of an Arrow file: four bytes with the footer's length, then the magic bytes "ARROW1".
 const TRAILER_BYTES: usize = 10;
-/// Maximum number of rows in a batch that is cached for the next host sharing it.
+/// Maximum number of rows in a batch that is cached for the next host with rows in it.
 const KEPT_ROWS: u64 = 4096;
 
 pub(crate) struct MappedFile {
     path: PathBuf,
     pub(crate) data: Buffer,
-    /// Columns of the file, by their present names.
+    /// Columns of the file, under their present names.
     pub(crate) schema: SchemaRef,
     pub(crate) version: MetadataVersion,
     pub(crate) blocks: Vec<Block>,
     pub(crate) index: Index,
-    /// Last shared batch that was decoded.
+    /// Place in the cache for this file's shared batch that was decoded last.
     slot: Arc<Slot>,
-    /// Limits the memory of cached batches, of this file and others.
+    /// Cache of shared batches, which limits the memory of the batches of all files.
     pub(crate) kept: Arc<BatchCache>,
 }
 
 impl MappedFile {
-    /// Maps the file that `entry` names, if its length and footer are as sealed.
+    /// Maps the file that `entry` names. Its length and footer must be as sealed.
     pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
         let path = root.join(&entry.path);
         let data = map_file(root, &entry.path)?;
@@ -65,7 +65,7 @@ impl MappedFile {
         Self::parse(path, data, inline)
     }
 
-    /// Maps a file without its manifest entry; in format version 1, there is then no index.
+    /// Maps a file whose manifest entry is unknown. A file of format version 1 then has no index.
     pub(crate) fn open_unsealed(root: &Path, relative: &str) -> Result<Self> {
         let data = map_file(root, relative)?;
         let path = root.join(relative);
@@ -97,7 +97,7 @@ impl MappedFile {
         })
     }
 
-    /// Hash of the whole file, for comparison with the manifest.
+    /// Hash of the whole file, to be compared with the manifest's.
     pub(crate) fn file_hash(&self) -> String {
         hash([self.data.as_slice()])
     }
@@ -108,12 +108,12 @@ impl MappedFile {
         hosts.map(|host| host.map_err(|e| altered(&self.path)(e)))
     }
 
-    /// Record batches of the file, grouped as they were hashed.
+    /// Record batches of the file, grouped into the parts that have one hash.
     pub(crate) fn parts(&self) -> &[Part] {
         &self.index.parts
     }
 
-    /// Record batches of a host ([`Index::parts_of`]).
+    /// Record batches with rows of `host` ([`Index::parts_of`]).
     pub(crate) fn parts_of(&self, host: &HostRows) -> impl Iterator<Item = (&Part, Range<u64>)> {
         self.index.parts_of(host)
     }
@@ -124,12 +124,12 @@ impl MappedFile {
             .is_ok_and(|hash| hash == part.blake3)
     }
 
-    /// Position of the host's rows, if the file has any.
+    /// Place of the host's rows in the file; `None` if it has none.
     pub(crate) fn host(&self, host_id: &str) -> Result<Option<HostRows>> {
         self.index.host(host_id).map_err(altered(&self.path))
     }
 
-    /// The host's rows, with the columns of `wanted`.
+    /// Reads the host's rows, with the columns of `wanted`.
     pub(crate) fn read(&self, host: &HostRows, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let mut found = Vec::new();
         let mut rows = 0;
@@ -139,7 +139,7 @@ impl MappedFile {
                 let end = start + batch.num_rows() as u64;
                 let (from, to) = (range.start.max(start), range.end.min(end));
                 if from < to {
-                    // Both numbers fit: they count rows of a batch in memory.
+                    // Both numbers fit into `usize`: they count rows of a batch in memory.
                     found.push(batch.slice((from - start) as usize, (to - from) as usize));
                     rows += to - from;
                 }
@@ -156,7 +156,7 @@ impl MappedFile {
         Ok(found)
     }
 
-    /// The rows of a part, after its bytes were compared with the sealed hash.
+    /// Reads the rows of a part. The hash of its bytes is compared with the sealed one before.
     fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
         if is_shared && let Some(rows) = self.slot.get(part, wanted) {
@@ -188,7 +188,7 @@ impl MappedFile {
         Ok(batches)
     }
 
-    /// Earliest and latest time of the rows; `None` without rows.
+    /// Earliest and latest time of the file's rows; `None` without rows.
     pub(crate) fn times_ms(&self, table: &Table) -> Result<Option<(i64, i64)>> {
         let wanted = projected(table, &["time"])?;
         let decoder = self.decoder(&wanted);
@@ -205,13 +205,13 @@ impl MappedFile {
         Ok(bounds)
     }
 
-    /// Hash of the footer, for comparison with the manifest.
+    /// Hash of the footer, to be compared with the manifest's.
     pub(crate) fn footer_hash(&self) -> Result<String> {
         let footer = footer_bytes(&self.data).map_err(altered(&self.path))?;
         Ok(hash([footer]))
     }
 
-    /// Time up to which the file was thinned, from its footer.
+    /// Interval to which the file's samples were thinned, in ms, from its footer; `None` if they were not.
     pub(crate) fn thinned_to_ms(&self) -> Result<Option<i64>> {
         let footer = footer_bytes(&self.data).and_then(parse_footer);
         let footer = footer.map_err(altered(&self.path))?;
@@ -269,8 +269,8 @@ impl MappedFile {
     }
 }
 
-/// `batch` with the columns of `wanted`, in their order: the decoder keeps the file's order. Columns that an
-/// older version did not record are absent, or an error if they may not be absent.
+/// Returns `batch` with the columns of `wanted` in their order; the decoder keeps the file's order. Columns
+/// that an older version did not record are absent. It is an error if a column must not be absent.
 pub(crate) fn conform_to_schema(
     batch: &RecordBatch,
     wanted: &SchemaRef,
@@ -300,7 +300,7 @@ fn map(file: &File, path: &Path) -> Result<Buffer> {
     Ok(Buffer::from(bytes::Bytes::from_owner(map)))
 }
 
-/// The footer, without its length and the magic bytes.
+/// The footer alone, without the length and the magic bytes that follow it.
 pub(crate) fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
     let cut_off = || ArrowError::IpcError("its footer is cut off".to_owned());
     let trailer = data.last_chunk::<TRAILER_BYTES>().ok_or_else(cut_off)?;
@@ -326,13 +326,13 @@ fn contents(footer: &Footer<'_>) -> Result<(SchemaRef, MetadataVersion, Vec<Bloc
     ))
 }
 
-/// An entry of the footer's metadata.
+/// Value of `key` in the footer's metadata.
 fn metadata<'a>(footer: &Footer<'a>, key: &str) -> Option<&'a str> {
     let mut entries = footer.custom_metadata().into_iter().flatten();
     entries.find(|entry| entry.key() == Some(key))?.value()
 }
 
-/// The index in the footer of the file `data`, without a copy of it.
+/// The index in the footer of the file `data`; its text is not copied.
 fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
     let text = metadata(footer, INDEX_KEY)
         .ok_or_else(|| ArrowError::IpcError("its footer has no index".to_owned()))?;
@@ -361,7 +361,7 @@ fn no_batch(index: usize) -> ArrowError {
     ArrowError::IpcError(format!("record batch {index} is not in it"))
 }
 
-/// For `map_err`: the file at `path` differs from the sealed one.
+/// Returns a function for `map_err`: the file at `path` differs from the sealed one.
 fn altered<D: ToString>(path: &Path) -> impl Fn(D) -> DatasetError {
     let path = path.to_owned();
     move |detail| DatasetError::Altered {

@@ -1,5 +1,4 @@
-//! An Arrow file: its index, staging, mapping and reading; and the cache of
-//! open files.
+//! Arrow files: index, staging, mapping and reading; and the cache of open files.
 
 mod hashing;
 pub(crate) mod index;

@@ -1,7 +1,8 @@
-//! Cache of files that were opened, checked and parsed: reading one host after another opens the same files.
+//! Cache of files that are open, checked and parsed: a program that reads one host after another needs the
+//! same files again and again.
 //!
-//! A mapped file takes no file descriptor, so that thousands can stay open: a dataset of years is read once
-//! per host.
+//! A mapped file takes no file descriptor, so that thousands can stay open. A dataset of years has thousands
+//! of files, and all of them are needed for each host.
 
 use crate::Result;
 use crate::file::kept::BatchCache;
@@ -12,12 +13,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of record batches of all open files together; each takes about 200 bytes of index.
+/// Maximum number of record batches in all open files together; each takes about 200 bytes of index in memory.
 const BATCHES_AT_MOST: usize = 1 << 19;
-/// Added for each file to its number of record batches, which limits open files to 8,192: an eighth of the
-/// maps that Linux allows a process.
+/// Number added to a file's record batches when open files are limited: at most 8,192 files are then open.
+/// Each takes one map; this is an eighth of the maps that Linux allows a process.
 const BATCHES_A_FILE: usize = 64;
-/// Maximum number of schemas shared by all files: one per table and version of Gleaner.
+/// Maximum number of schemas that files share; there is one per table and version of Gleaner.
 const SCHEMAS_AT_MOST: usize = 64;
 
 pub(crate) struct OpenFiles {
@@ -28,7 +29,7 @@ pub(crate) struct OpenFiles {
 
 #[derive(Default)]
 struct Files {
-    /// Files by path in the dataset, with the sequence number of their last use.
+    /// Open files by path in the dataset, each with the number of its last use.
     open: HashMap<String, (u64, Arc<MappedFile>)>,
     schemas: Vec<SchemaRef>,
     batches: usize,
@@ -47,7 +48,7 @@ impl Default for OpenFiles {
 }
 
 impl OpenFiles {
-    /// The file that `entry` names, newly opened or from the cache.
+    /// Returns the file that `entry` names, from the cache if it is there.
     pub(crate) fn open(&self, root: &Path, entry: &FileEntry) -> Result<Arc<MappedFile>> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.uses += 1;
@@ -77,7 +78,7 @@ impl OpenFiles {
         Ok(file)
     }
 
-    /// Number of files opened because they were not in the cache.
+    /// Number of times that a file was opened because it was not in the cache.
     pub(crate) fn opened(&self) -> u64 {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.opened
@@ -107,7 +108,7 @@ impl Files {
     }
 }
 
-/// Weight of a file: its share of [`BATCHES_AT_MOST`].
+/// Number by which a file counts towards [`BATCHES_AT_MOST`].
 fn batches(file: &MappedFile) -> usize {
     BATCHES_A_FILE + file.parts().len()
 }
@@ -151,7 +152,7 @@ mod tests {
         folder
     }
 
-    /// An LRU cache of 512 files reopened every file for every host.
+    /// This failed with an LRU cache of 512 files: it opened all 650 files again for every host.
     #[test]
     fn a_file_is_opened_once_however_many_hosts_are_read() {
         let folder = days();

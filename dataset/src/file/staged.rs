@@ -1,4 +1,4 @@
-//! An Arrow file, staged host by host, and its manifest entry.
+//! An Arrow file that is written host by host to the staging folder, and its manifest entry.
 
 use crate::file::hashing::HashingWriter;
 use crate::file::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
@@ -19,23 +19,23 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
-/// Maximum number of rows in a record batch, the unit of decompression.
+/// Maximum number of rows in a record batch; a batch is decompressed as a whole.
 pub(crate) const BATCH_ROWS: usize = 64 * 1024;
-/// Number of rows from which a batch ends with its host: smaller batches' headers would outweigh their rows.
+/// Number of rows from which a batch ends with its host. In smaller batches, headers would be larger than the rows.
 const SHARED_ROWS: usize = 1024;
-/// Number of hash digits in a file's name: enough that names never repeat.
+/// Number of digits of the hash in a file's name; with so many, no two names are ever equal.
 const NAME_DIGITS: usize = 32;
-/// Alignment of buffers: enough for every type here; Arrow's 64 would be a tenth of a small file.
+/// Alignment of buffers, sufficient for every type here. Arrow's default of 64 would be a tenth of a small file.
 const ALIGNMENT_BYTES: usize = 8;
 
-/// A file that is being staged.
+/// A file in the staging folder that is being written.
 pub(crate) struct StagedFile {
     path: PathBuf,
     name: WriterName,
     table: Table,
     date: String,
     writer: FileWriter<HashingWriter<BufWriter<File>>>,
-    /// Rows not yet written as a batch.
+    /// Rows that are not yet written as a batch.
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     index: IndexText,
@@ -43,14 +43,14 @@ pub(crate) struct StagedFile {
     thinned_to_ms: Option<i64>,
 }
 
-/// First and last time and host of the rows.
+/// Earliest and latest time, and first and last host, of a file's rows.
 struct Bounds {
     times_ms: (i64, i64),
     hosts: (String, String),
 }
 
 impl StagedFile {
-    /// Begins a file of one table and day at `path`, for the writer called `name`.
+    /// Begins a file for one table and day at `path`, written by the writer called `name`.
     pub(crate) fn create(
         path: PathBuf,
         name: &WriterName,
@@ -82,7 +82,7 @@ impl StagedFile {
         })
     }
 
-    /// Marks the file's samples as thinned up to `to_ms`.
+    /// Marks the file's samples as thinned to one every `to_ms`.
     pub(crate) fn thinned_to(mut self, to_ms: impl Into<Option<i64>>) -> Self {
         self.thinned_to_ms = to_ms.into();
         self
@@ -93,7 +93,7 @@ impl StagedFile {
         self.writer.get_ref().bytes
     }
 
-    /// Adds all rows of the next host. They must be sorted, and the host must follow those before.
+    /// Adds all rows of the next host. They must be sorted, and hosts must come in the order of their ids.
     pub(crate) fn add_host(&mut self, rows: &RecordBatch) -> Result<()> {
         let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
         let Some(times_ms) = bounds(identities.times_ms) else {
@@ -144,7 +144,8 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Makes the file durable; returns its path and entry. Without rows, returns `None` and leaves no file.
+    /// Makes the file durable, and returns its path and entry. A file without rows is removed; the result is
+    /// then `None`.
     pub(crate) fn finish(mut self) -> Result<Option<(PathBuf, FileEntry)>> {
         self.flush()?;
         let Some(bounds) = self.bounds.take() else {
@@ -194,7 +195,7 @@ impl StagedFile {
 }
 
 impl StagedFile {
-    /// Adds sorted rows of one or more hosts.
+    /// Adds sorted rows of one host or of several hosts.
     pub(crate) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
         for run in identities.host_runs() {
@@ -216,7 +217,7 @@ fn bounds(times_ms: &[i64]) -> Option<(i64, i64)> {
     times.clone().min().zip(times.max())
 }
 
-/// Bounds of the records of each database in a host's rows.
+/// Bounds of the records of each database, from the rows of one host.
 fn databases(part: &Identities<'_>) -> Vec<DatabaseRows> {
     let ranges = part.sequence_ranges().into_iter();
     let entries = ranges.map(|((_, database), (first, last))| DatabaseRows {

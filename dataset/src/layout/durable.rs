@@ -1,17 +1,17 @@
-//! Durable moves of files into a dataset's folder: a file is there completely or not at all.
+//! Durable moves of files into a dataset's folder: afterwards, the file is there completely or not at all.
 
 use crate::{DatasetError, Result};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Moves a staged file to its place; even after a power loss it is there completely or not at all.
+/// Moves a staged file to its place. Even after a power loss the file is there completely or not at all.
 pub(crate) fn put(staged: &Path, place: &Path) -> Result<()> {
     fs::rename(staged, place).map_err(DatasetError::io("rename a file to", place))?;
     place.parent().map_or(Ok(()), sync_folder)
 }
 
-/// Creates `root/relative` with its parents, and makes each durable in its parent folder.
+/// Creates the folder `root/relative` and its parents. Each is made durable in its own parent folder.
 pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
     let mut path = root.to_path_buf();
     for part in relative.split('/') {
@@ -28,14 +28,14 @@ pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes the entries of `folder` durable.
+/// Syncs `folder`, so that its entries survive a power loss.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|f| f.sync_all())
         .map_err(DatasetError::io("sync folder", folder))
 }
 
-/// Deletes the contents of `folder`.
+/// Deletes all files in `folder`.
 pub(crate) fn clear(folder: &Path) -> Result<()> {
     entries(folder)?.iter().try_for_each(|path| remove(path))
 }
@@ -48,7 +48,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Entries of `folder`.
+/// Paths of the entries of `folder`.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::read_dir(folder)
         .and_then(|dir| dir.map(|entry| Ok(entry?.path())).collect())

@@ -1,17 +1,17 @@
-//! Lock that allows one writer per name at a time.
+//! Lock by which only one program at a time writes under a writer's name.
 
 use super::names::WriterName;
 use crate::{DatasetError, Result};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// A lock, held until it is dropped or the process ends in any way.
+/// A lock. It is held until it is dropped, or until the process ends in any way.
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
 impl Lock {
-    /// Locks the files that writer `name` writes in the dataset at `root`; returns an error immediately if
-    /// another writer holds the lock.
+    /// Locks the files of the writer `name` in the dataset at `root`. If another program holds the lock,
+    /// returns an error immediately.
     pub(crate) fn take(root: &Path, name: &WriterName) -> Result<Self> {
         let path = root.join(name.lock());
         let file = File::options()
@@ -31,8 +31,8 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Unlocks explicitly, since closing is not enough: a child process that another thread is just starting
-    /// has the file open too, until it executes its program.
+    /// Unlocks explicitly, because closing the file is not enough. Another thread may just be starting a
+    /// child process, which has the file open, too, until it executes its program.
     fn drop(&mut self) {
         let _ = self.0.unlock(); // if unlocking fails, the end of the process unlocks
     }

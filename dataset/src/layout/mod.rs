@@ -1,5 +1,4 @@
-//! Layout of a dataset's folder: names of files, how files are put in place, and which
-//! writer owns them.
+//! Layout of a dataset's folder: the names of files, how files are moved to their places, and which writer owns them.
 
 mod durable;
 pub(crate) mod lock;

@@ -1,5 +1,4 @@
-//! File names of a writer: the only writer of a dataset, or one of several that each write their
-//! own hosts.
+//! Names of a writer's files. A dataset has one writer, or several that each write their own hosts.
 
 use super::durable::entries;
 use super::places::{LOCK, MANIFEST, STAGING};
@@ -7,12 +6,12 @@ use crate::{DatasetError, Result};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Folder of the manifests of named writers.
+/// Folder of the manifests of writers that have names.
 pub(crate) const MANIFESTS: &str = "manifests";
 const EXTENSION: &str = ".arrow";
 const NAME_AT_MOST: usize = 64;
 
-/// A writer's name; `None`: a dataset's only or first writer.
+/// A writer's name; `None` for a dataset's only or first writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WriterName(Option<String>);
 
@@ -27,7 +26,7 @@ impl WriterName {
         })
     }
 
-    /// Writers that have a manifest in the dataset at `root`.
+    /// Names of the writers that have a manifest in the dataset at `root`.
     pub(crate) fn with_manifest(root: &Path) -> Result<BTreeSet<Self>> {
         let mut found = BTreeSet::new();
         if root.join(MANIFEST).exists() {
@@ -44,7 +43,7 @@ impl WriterName {
         Ok(found)
     }
 
-    /// Writer of the file at `path`: `<hash>.arrow` or `<hash>.<name>.arrow`.
+    /// Writer of the file at `path`, from the file's name: `<hash>.arrow` or `<hash>.<name>.arrow`.
     pub(crate) fn of_file(path: &str) -> Self {
         let file = path.rsplit('/').next().unwrap_or(path);
         let stem = file.strip_suffix(EXTENSION).unwrap_or(file);
@@ -57,7 +56,7 @@ impl WriterName {
         file.split('.').next().unwrap_or(file)
     }
 
-    /// Name of this writer's file with this hash.
+    /// Name of this writer's file whose content has this hash.
     pub(crate) fn file(&self, hash: &str) -> String {
         match &self.0 {
             None => format!("{hash}{EXTENSION}"),
@@ -73,12 +72,12 @@ impl WriterName {
         }
     }
 
-    /// Path of the writer's folder of staged files.
+    /// Path of the folder of the writer's unfinished files.
     pub(crate) fn staging(&self) -> String {
         self.hidden(STAGING)
     }
 
-    /// Path of the writer's lock.
+    /// Path of the file that the writer locks.
     pub(crate) fn lock(&self) -> String {
         self.hidden(LOCK)
     }

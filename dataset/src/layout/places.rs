@@ -6,17 +6,15 @@ use gleaner_schemas::rows::DATASET_TABLES;
 
 /// The file that lists all files of the dataset.
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// File that the dataset's only writer locks.
+/// File that a dataset's only or first writer locks.
 pub(crate) const LOCK: &str = ".lock";
-/// Folder of unfinished files; those that a dead writer left are deleted.
+/// Folder of unfinished files. Files that a dead writer left there are deleted.
 pub(crate) const STAGING: &str = ".staging";
 
-/// Folder of files replaced by newer ones, for readers that opened the dataset
-/// before.
+/// Folder of files that newer files replaced, kept for readers that opened the dataset before.
 pub(crate) const RETIRED: &str = ".retired";
 
-/// Folder of damaged files, moved there by a repair. Nothing in it is ever
-/// deleted.
+/// Folder of damaged files, to which a repair copies them. Nothing in it is ever deleted.
 pub(crate) const DAMAGED: &str = ".damaged";
 
 const DAY_MS: i64 = 86_400_000;
@@ -26,25 +24,25 @@ pub(crate) fn day(time_ms: i64) -> i64 {
     time_ms.div_euclid(DAY_MS)
 }
 
-/// `2026-11-21` for a day counted from 1970-01-01; `None` outside the calendar.
+/// Date like `2026-11-21` of a day counted from 1970-01-01; `None` outside the calendar.
 pub(crate) fn date(day: i64) -> Option<String> {
     let start = timestamp_ms_to_datetime(day.checked_mul(DAY_MS)?)?;
     Some(start.date().to_string())
 }
 
-/// Folder of a table's day, relative to the dataset.
+/// Folder for one table and day, relative to the dataset.
 pub(crate) fn folder(table: &str, date: &str) -> String {
     format!("{table}/date={date}")
 }
 
-/// Names of the folders that a dataset's tables may have: of the present version, then of earlier ones.
+/// Names of the folders that a dataset's tables may have: first those of the present version, then earlier ones.
 pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
     let present = DATASET_TABLES.into_iter().map(|table| table.name);
     present.chain(renames::TABLES.into_iter().map(|rename| rename.before))
 }
 
-/// Table, by its present name, and date of the file at `path`, relative to the dataset; `None` for a path of
-/// another form. A file of an older version stays in the folder of the table's earlier name.
+/// Table (by its present name) and date of the file at `path`, which is relative to the dataset; `None` for a
+/// path of another form. The folder of an older file has the table's earlier name.
 pub(crate) fn table_and_date(path: &str) -> Option<(&str, &str)> {
     let (table, rest) = path.split_once("/date=")?;
     let (date, file) = rest.split_once('/')?;

@@ -1,5 +1,4 @@
-//! Files that newer ones replaced: kept for a while, for readers that opened the dataset
-//! before.
+//! Files that newer files replaced. They are kept for a while, for readers that opened the dataset before.
 
 use super::durable::{create_folders, entries, put, remove, sync_folder};
 use super::places::RETIRED;
@@ -12,8 +11,7 @@ use std::time::{Duration, SystemTime};
 /// Default time for which a retired file is kept.
 pub(crate) const GRACE: Duration = Duration::from_secs(3600);
 
-/// Opens the file `relative` of the dataset at `root`, in its place or in the folder of retired
-/// files.
+/// Opens the file `relative` of the dataset at `root`: in its place, or else in the folder of retired files.
 pub(crate) fn open(root: &Path, relative: &str) -> Result<File> {
     let path = root.join(relative);
     match File::open(&path) {
@@ -25,7 +23,7 @@ pub(crate) fn open(root: &Path, relative: &str) -> Result<File> {
     }
 }
 
-/// Moves a file to the folder of retired files. Its modification time becomes the time of
+/// Moves a file to the folder of retired files. Its modification time is set to the present, the time of
 /// retirement.
 pub(crate) fn retire(root: &Path, relative: &str) -> Result<()> {
     let place = root.join(relative);
@@ -63,7 +61,7 @@ fn purge_folder(folder: &Path, now: SystemTime, grace: Duration) -> Result<()> {
         match now.duration_since(retired) {
             Ok(age) if age >= grace => remove(&path)?,
             Ok(_) => {}
-            // The clock was set back: the grace period starts again.
+            // The system's clock was set back: the grace period starts again.
             Err(_) => File::options()
                 .write(true)
                 .open(&path)

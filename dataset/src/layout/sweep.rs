@@ -1,4 +1,4 @@
-//! The Arrow files in their places, and removal of what a dead writer left there.
+//! Lists a dataset's Arrow files, and removes what a dead writer left.
 
 use super::durable::entries;
 use super::names::WriterName;
@@ -7,9 +7,9 @@ use crate::{DatasetError, Result};
 use std::fs;
 use std::path::Path;
 
-/// Cleans up after a writer that died: staged files are deleted, and files that no manifest names are
-/// retired, since a reader may have the previous manifest. Only the holder of the lock may call this, for
-/// files that bear its `name`: other writers may have files not yet in their manifests.
+/// Cleans up after a writer that died. Staged files are deleted. Files that no manifest names are retired,
+/// since a reader may still have the previous manifest. Only the holder of the lock of `name` may call this,
+/// and only that writer's files are touched: other writers may have files that are not in their manifests yet.
 pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> bool) -> Result<()> {
     let staging = root.join(name.staging());
     if staging.exists() {
@@ -24,7 +24,7 @@ pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> b
     Ok(())
 }
 
-/// The Arrow files in their places, relative to `root`, whether or not a manifest names them.
+/// Arrow files in the folders of tables, relative to `root`, whether or not a manifest names them.
 pub(crate) fn arrow_files(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for table in places::tables() {

@@ -1,4 +1,4 @@
-//! Reading of a dataset: one host at a time, or everything day by day.
+//! Reads a dataset: one host at a time, or all hosts day by day.
 
 use crate::file::open_files::OpenFiles;
 use crate::manifest::Manifest;
@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Positions of files in the manifest, by table and UTC date: a dataset of a thousand hosts has thousands of
-/// files.
+/// Indexes in the manifest of the files of each table and UTC date, since a dataset of a thousand hosts has
+/// thousands of files.
 type Days = BTreeMap<String, BTreeMap<String, Vec<usize>>>;
 
-/// A dataset with the manifest as it was when opened; data sealed later is not visible.
+/// A dataset, with the manifest as it was when opened. Data that are sealed later are not visible.
 ///
-/// Files that a writer replaces in the meantime stay readable for an hour (see `Writer::keep_retired_for`).
+/// Files that a writer replaces meanwhile stay readable for an hour (see `Writer::keep_retired_for`).
 #[derive(Clone, Debug)]
 pub struct Dataset {
     root: PathBuf,
@@ -63,7 +63,7 @@ impl Dataset {
         &self.manifest
     }
 
-    /// Number of files opened so far: each file is opened once, as long as the indexes of all fit in the
+    /// Number of times that a file was opened. Each file is opened once, as long as all indexes fit in the
     /// cache.
     #[must_use]
     pub fn files_opened(&self) -> u64 {
@@ -96,8 +96,9 @@ impl Dataset {
         self.files(table).map(|f| f.rows).sum()
     }
 
-    /// The rows of one host in `table`, ordered by time, sequence and key, with `columns` in this order (they
-    /// must include `host_id`, `database_id`, `sequence` and `time`). Without rows, the batch is empty.
+    /// The rows of one host in `table`, ordered by time, sequence and key. The batch has `columns` in this
+    /// order; they must include `host_id`, `database_id`, `sequence` and `time`. If there are no rows, the
+    /// batch is empty.
     ///
     /// # Errors
     /// [`DatasetError::UnknownColumn`]; or an error that names a torn, altered or unreadable file.
@@ -105,7 +106,7 @@ impl Dataset {
         self.read_host_between(table, host, columns, None, None)
     }
 
-    /// Every row of `table`, in batches of one day and host, ordered by day, host, time, sequence, key.
+    /// Every row of `table`, in batches of one day and host, ordered by day, host, time, sequence and key.
     pub fn scan(&self, table: &Table) -> impl Iterator<Item = Result<RecordBatch>> {
         let table = *table;
         self.dates(&table)
@@ -113,7 +114,7 @@ impl Dataset {
             .flat_map(move |date| self.scan_date(&table, &date))
     }
 
-    /// The part of [`Dataset::scan`] for one UTC day.
+    /// Rows of [`Dataset::scan`] that belong to one UTC day.
     pub fn scan_date(
         &self,
         table: &Table,
@@ -136,7 +137,7 @@ impl Dataset {
         self.manifest.files.iter().filter(move |f| f.table == name)
     }
 
-    /// The files of `table` by UTC day, in order.
+    /// The files of `table`, grouped by UTC day, in the order of days.
     pub(crate) fn files_by_day<'a>(
         &'a self,
         table: &Table,
@@ -145,7 +146,7 @@ impl Dataset {
         days.map(|(_, files)| files.iter().filter_map(|at| self.manifest.files.get(*at)))
     }
 
-    /// The files of one day.
+    /// The files of `table` for one day.
     fn files_of(&self, table: &Table, date: &str) -> impl Iterator<Item = &FileEntry> + use<'_> {
         let of_day = self.days.get(table.name).and_then(|days| days.get(date));
         let files = of_day.into_iter().flatten();
@@ -166,7 +167,7 @@ impl Dataset {
         Ok(hosts)
     }
 
-    /// A host's rows of one day, from all files that have some.
+    /// A host's rows of one day, from all files of that day.
     fn read_day(
         &self,
         table: &Table,
@@ -178,7 +179,7 @@ impl Dataset {
         self.read_files(table, files, host, wanted)
     }
 
-    /// A host's rows in `files`, all of one day.
+    /// A host's rows in `files`, which must all be of one day.
     pub(crate) fn read_files<'a>(
         &self,
         table: &Table,

@@ -1,5 +1,4 @@
-//! Reading of a dataset, of a part of one of its tables, or of one writer's
-//! files.
+//! Reads a dataset, a part of one of its tables, or one writer's files.
 
 mod dataset;
 mod selection;

@@ -1,4 +1,4 @@
-//! A part of a table: some hosts, a range of time, some columns; the rest is neither opened nor decompressed.
+//! Reads a part of a table: some hosts, a range of time, some columns. The rest is neither opened nor decompressed.
 
 use crate::rows::projected;
 use crate::{Dataset, DatasetError, FileEntry, Result};
@@ -21,19 +21,19 @@ const NANOSECONDS_PER_MS: i64 = 1_000_000;
 pub struct Selection {
     /// Ids of hosts; `None`: all hosts.
     pub hosts: Option<BTreeSet<String>>,
-    /// Earliest time, ms since 1970-01-01 UTC.
+    /// Earliest selected time, ms since 1970-01-01 UTC; `None`: no limit.
     pub from_ms: Option<i64>,
-    /// End of the time range, not included, ms since 1970-01-01 UTC.
+    /// End of the selected time, itself not selected, ms since 1970-01-01 UTC; `None`: no limit.
     pub until_ms: Option<i64>,
-    /// Columns, in this order; `None`: all columns.
+    /// Columns of the result, in this order; `None`: all columns.
     pub columns: Option<Vec<String>>,
 }
 
 impl Selection {
-    /// Schema of the rows selected from `table`; a column named twice is returned once.
+    /// Schema of the rows selected from `table`. A column that is named twice occurs once.
     ///
     /// # Errors
-    /// [`DatasetError::UnknownColumn`], with all columns that the table does not have.
+    /// [`DatasetError::UnknownColumn`]; it lists all columns that the table does not have.
     pub fn schema(&self, table: &Table) -> Result<SchemaRef> {
         let whole = schema(table);
         let Some(columns) = &self.columns else {
@@ -56,7 +56,7 @@ impl Selection {
         })
     }
 
-    /// Returns false if the file has no selected rows for certain.
+    /// Returns false only if the file certainly has no selected rows.
     fn may_be_in(&self, file: &FileEntry) -> bool {
         let starts_in_time = self.until_ms.is_none_or(|ms| file.first_time_ms < ms);
         let ends_in_time = self.from_ms.is_none_or(|ms| file.last_time_ms >= ms);
@@ -71,8 +71,8 @@ impl Selection {
     }
 }
 
-/// Parses a point in time into ms since 1970-01-01 UTC. Accepts such a number, a date (its first moment in
-/// UTC), or RFC 3339 (UTC if there is no offset).
+/// Parses a point in time, and returns it in ms since 1970-01-01 UTC. `text` is such a number, a date
+/// (meaning its first moment in UTC), or RFC 3339 (UTC if it has no offset).
 #[must_use]
 pub fn instant_ms(text: &str) -> Option<i64> {
     match text.parse() {
@@ -90,8 +90,8 @@ impl Dataset {
     /// key; no batch is empty. Files without selected rows are not opened.
     ///
     /// # Errors
-    /// [`DatasetError::UnknownColumn`] immediately. An error that names a torn, altered or unreadable file
-    /// takes the place of the batch.
+    /// [`DatasetError::UnknownColumn`] immediately. If a file is torn, altered or unreadable, an error that
+    /// names it takes the place of a batch.
     pub fn select(
         &self,
         table: &Table,
@@ -116,7 +116,7 @@ impl Dataset {
         files.map(|file| file.date.as_str()).collect()
     }
 
-    /// The part of [`Dataset::select`] for one UTC day.
+    /// Rows of [`Dataset::select`] that belong to one UTC day.
     ///
     /// # Errors
     /// As [`Dataset::select`].
@@ -132,15 +132,15 @@ impl Dataset {
         Ok(self.select_day(*table, files, Arc::new(selection.clone()), wanted))
     }
 
-    /// Upper bound of the number of selected rows of `table`, from the manifest; exact if everything is
-    /// selected.
+    /// Upper limit for the number of selected rows of `table`, from the manifest. It is exact if everything
+    /// is selected.
     #[must_use]
     pub fn rows_selected_at_most(&self, table: &Table, selection: &Selection) -> u64 {
         let files = self.files_selected(table, selection);
         files.map(|file| file.rows).sum()
     }
 
-    /// Ids of the hosts that ever had this name in their inventory.
+    /// Ids of the hosts that had this name in any of their inventories.
     ///
     /// # Errors
     /// A file of table `hosts` that is torn, altered or unreadable.
@@ -160,8 +160,8 @@ impl Dataset {
         Ok(ids)
     }
 
-    /// The rows of one host as [`Dataset::read_host`] returns them, from `from_ms` to before `until_ms` only.
-    /// Files without such rows are not opened.
+    /// The rows of one host, as [`Dataset::read_host`] returns them, but only from `from_ms` to before
+    /// `until_ms`. Files without such rows are not opened.
     ///
     /// # Errors
     /// As [`Dataset::read_host`].
@@ -187,7 +187,7 @@ impl Dataset {
         concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
     }
 
-    /// Selected rows of one host in `files`, all of one day.
+    /// Selected rows of one host in `files`, which must all be of one day.
     fn read_selected(
         &self,
         table: &Table,
@@ -215,7 +215,7 @@ impl Dataset {
         files.filter(move |file| file.table == table.name && selection.may_be_in(file))
     }
 
-    /// The rows of `files`, all of one day, host by host.
+    /// Selected rows of `files`, which must all be of one day; host by host.
     fn select_day<'a>(
         &'a self,
         table: Table,
@@ -240,7 +240,7 @@ impl Dataset {
     }
 }
 
-/// The columns of `wanted`, followed by the time if it is not among them.
+/// Schema with the columns of `wanted`, and with the time as the last column if `wanted` lacks it.
 fn with_time(table: &Table, wanted: &SchemaRef) -> Result<SchemaRef, ArrowError> {
     if wanted.index_of("time").is_ok() {
         return Ok(Arc::clone(wanted));
@@ -253,7 +253,7 @@ fn with_time(table: &Table, wanted: &SchemaRef) -> Result<SchemaRef, ArrowError>
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-/// The rows of the selected time, which are contiguous: a host's rows are ordered by time.
+/// Cuts out the rows of the selected time. They are contiguous, because a host's rows are ordered by time.
 fn cut(
     rows: &RecordBatch,
     selection: &Selection,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// A writer's manifest at one moment, and the files that it names.
 ///
-/// Files that are replaced in the meantime stay readable for an hour, as with [`crate::Dataset`].
+/// Files that are replaced meanwhile stay readable for an hour, as with [`crate::Dataset`].
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     root: PathBuf,
@@ -19,7 +19,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Snapshot of the files of writer `writer` in the dataset at `root`; `None`: the only or first writer.
+    /// Takes a snapshot of the files of the writer `writer` in the dataset at `root`; `None`: its only or first writer.
     ///
     /// # Errors
     /// [`DatasetError::NotADataset`] if the writer has written nothing, [`DatasetError::WriterName`], or an
@@ -57,7 +57,8 @@ impl Snapshot {
     /// Opens one of [`Self::files`].
     ///
     /// # Errors
-    /// [`DatasetError::Missing`] if the file was replaced more than an hour ago, [`DatasetError::Torn`].
+    /// [`DatasetError::Missing`] if the file was replaced more than an hour ago; [`DatasetError::Torn`] if
+    /// its length differs.
     pub fn open_file(&self, entry: &FileEntry) -> Result<File> {
         let file = retired::open(&self.root, &entry.path)?;
         let path = self.root.join(&entry.path);
@@ -74,8 +75,8 @@ impl Snapshot {
         Ok(file)
     }
 
-    /// Returns true if `path`, relative to a copy of the dataset, is a file of this writer, named by the
-    /// manifest or not.
+    /// Returns true if `path`, which is relative to a copy of the dataset, is a file of this writer. The
+    /// manifest need not name it.
     #[must_use]
     pub fn is_of_writer(&self, path: &str) -> bool {
         layout::table_and_date(path).is_some()

@@ -10,10 +10,10 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Kind, Table, Value};
 use std::sync::Arc;
 
-/// Columns that identify a record and say when it was written.
+/// Columns that identify a record, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
-    /// Host id, a keyed hash of its machine id.
+    /// Id of the host: a keyed hash of its machine id.
     pub host_id: &'a str,
     /// Id of the database that recorded the row.
     pub database_id: &'a str,
@@ -76,8 +76,8 @@ impl RowsBuilder {
     /// ([`gleaner_schemas::column::Row::to_values`]).
     ///
     /// # Errors
-    /// [`DatasetError::WrongSchema`] if the number of values or the kind of a value does not match;
-    /// the row is then half added, and the builder must not be used any more.
+    /// [`DatasetError::WrongSchema`] if the number of values or the kind of a value does not match. The row
+    /// is then only partly added, and the builder must not be used any more.
     pub fn push(&mut self, identity: Identity<'_>, values: Vec<Value>) -> Result<()> {
         if values.len() != self.columns.len() {
             return Err(DatasetError::WrongSchema {
@@ -102,7 +102,7 @@ impl RowsBuilder {
         Ok(())
     }
 
-    /// Adds a row with values for the columns in `known` only; the others are absent.
+    /// Adds a row that has values only for the columns in `known`; the others are absent.
     ///
     /// # Errors
     /// As [`RowsBuilder::push`]; [`DatasetError::UnknownColumn`].
@@ -120,7 +120,7 @@ impl RowsBuilder {
         self.push(identity, values)
     }
 
-    /// The rows as a record batch.
+    /// Returns the collected rows as a record batch.
     ///
     /// # Errors
     /// [`DatasetError::WrongSchema`] if a required value is absent.
@@ -151,7 +151,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends the value; returns it as an error if it is of another kind.
+    /// Appends a value. If it is of another kind than the column, returns it as an error.
     fn push(&mut self, value: Value) -> Result<(), Value> {
         match (self, value) {
             (Self::Integer(b), Value::Null) => b.append_null(),

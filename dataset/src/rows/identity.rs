@@ -1,4 +1,4 @@
-//! The columns with which every table begins, with their types.
+//! The columns that come first in every table, with their types.
 
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Identity columns of a batch, row by row.
+/// Identity columns of a batch; each has one value per row.
 pub(crate) struct Identities<'a> {
     pub(crate) hosts: &'a StringArray,
     pub(crate) databases: &'a StringArray,
@@ -38,8 +38,7 @@ impl<'a> Identities<'a> {
         })
     }
 
-    /// Ranges of consecutive rows of one host; if the rows are sorted, each host
-    /// occurs once.
+    /// Ranges of consecutive rows of the same host. If the rows are sorted, each host occurs once.
     pub(crate) fn host_runs(&self) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for row in 0..self.hosts.len() {
@@ -53,7 +52,7 @@ impl<'a> Identities<'a> {
         runs
     }
 
-    /// Lowest and highest record sequence by host and database.
+    /// Lowest and highest record sequence of each host's databases.
     pub(crate) fn sequence_ranges(&self) -> BTreeMap<(&'a str, &'a str), (i64, i64)> {
         let mut ranges = BTreeMap::new();
         for (row, &sequence) in self.sequences.iter().enumerate() {

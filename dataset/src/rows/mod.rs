@@ -1,4 +1,4 @@
-//! Rows of a table in memory: built one by one, identified, sorted.
+//! Rows of a table in memory: collected into batches, identified and sorted.
 
 mod builder;
 pub(crate) mod identity;

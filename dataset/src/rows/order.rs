@@ -9,8 +9,8 @@ use gleaner_schemas::column::Table;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Columns that define the order of `table` and together identify a row: host, time, sequence, key,
-/// database. All rows of a record have the same time, so that repetitions are neighbours.
+/// Columns by which the rows of `table` are ordered: host, time, sequence, key, database. Together they
+/// identify a row. All rows of a record have the same time, so that repetitions are neighbours.
 pub(crate) fn columns(table: &Table) -> Vec<&'static str> {
     let mut columns = vec!["host_id", "time", "sequence"];
     columns.extend(table.key);
@@ -18,8 +18,8 @@ pub(crate) fn columns(table: &Table) -> Vec<&'static str> {
     columns
 }
 
-/// The rows of `batch` sorted and without repetitions, without those in `held` (of which only the columns
-/// of [`columns`] are needed).
+/// The rows of `batch` sorted and without repetitions. Rows that are also in `held` are left out; of `held`,
+/// only the columns of [`columns`] are needed.
 pub(crate) fn sorted_once(
     table: &Table,
     batch: &RecordBatch,
@@ -46,7 +46,7 @@ pub(crate) fn sorted_once(
     take_record_batch(batch, &positions)
 }
 
-/// Number of rows of `batch` that repeat a record of `held` but differ from it in a column outside
+/// Number of rows of `batch` that repeat a row of `held`, but differ from it in a column that is not in
 /// `except`.
 pub(crate) fn count_contradictions(
     table: &Table,

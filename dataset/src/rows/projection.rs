@@ -1,4 +1,4 @@
-//! A table's schema reduced to some columns.
+//! A table's schema, reduced to some of its columns.
 
 use crate::{DatasetError, Result};
 use arrow::datatypes::{Schema, SchemaRef};

@@ -1,4 +1,4 @@
-//! Compaction: merges small files of one table and day into few large ones, one step at a time.
+//! Compaction: merges small files of one table and day into a few large ones, one step at a time.
 
 use crate::file::mapped::MappedFile;
 use crate::layout;
@@ -12,19 +12,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Maximum number of files merged together: one decoded batch of each is in memory.
+/// Maximum number of files merged together; of each file, one decoded batch is in memory.
 const FILES_AT_ONCE: usize = 32;
 
 /// Rules for merging files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// Number of files of similar size, of one table and day, that are merged together: a row is rewritten
-    /// about log(rows of a day) times. A file is not rewritten for files that together have less than 1/`fan`
-    /// of its rows.
+    /// Number of files of similar size, of one table and day, that are merged together. A row is then
+    /// rewritten about log(rows of a day) times. A file is not rewritten together with smaller files that
+    /// have less than 1/`fan` of its rows in total.
     pub fan: usize,
-    /// Time without additions after which all files of a past day are merged into one.
+    /// Time without new files after which all files of a past day are merged into one.
     pub quiet: Duration,
-    /// Files of this length or more are not merged; new files end at about this length.
+    /// Length from which a file is not merged any more. New files end at about this length.
     pub file_bytes: u64,
 }
 
@@ -53,17 +53,17 @@ pub struct CompactionStep {
     pub rows: u64,
     /// Total length of the new files, in bytes.
     pub bytes: u64,
-    /// Number of rows that several files held.
+    /// Number of rows that more than one file held.
     pub repeated_rows: u64,
 }
 
 impl Writer {
     /// Merges some files of one table and day, durably and atomically; `None` if there is nothing to merge at
-    /// the time `now`. Memory holds one host's day of one table at a time. Appended rows are not touched.
+    /// the time `now`. One host's rows of that table and day are in memory at a time. Appended rows stay as they are.
     ///
     /// # Errors
     /// The system's error; the dataset is then unchanged. A file that is torn, altered or unreadable is
-    /// reported once, and excluded from later steps.
+    /// reported once; later steps leave it out.
     pub fn compact_step(
         &mut self,
         compaction: &Compaction,
@@ -74,14 +74,14 @@ impl Writer {
         };
         let done = self.merge_files(&files, compaction.file_bytes);
         if done.is_err() {
-            // Frees space for others; files that cannot be removed now are removed when the dataset is next
+            // This frees disk space. Files that cannot be removed now are removed when the dataset is next
             // opened.
             self.clear_staging();
         }
         done.map(Some)
     }
 
-    /// The files to merge next.
+    /// Chooses the files to merge in the next step.
     fn choose(&self, compaction: &Compaction, now: SystemTime) -> Option<Vec<FileEntry>> {
         let mut days: BTreeMap<(&str, &str), Vec<&FileEntry>> = BTreeMap::new();
         for file in &self.manifest.files {
@@ -102,7 +102,7 @@ impl Writer {
         })
     }
 
-    /// Returns true if the day of `files` is over, and no file was added for `quiet`.
+    /// Returns true if the day of `files` is over, and none of them was added within the last `quiet`.
     fn is_quiet(&self, files: &[&FileEntry], quiet: Duration, now: SystemTime) -> bool {
         let Some(before) = now.checked_sub(quiet) else {
             return false;
@@ -138,11 +138,11 @@ impl Writer {
                 }
             }
         }
-        // Thinned only if all files were, and up to the earliest of their times.
+        // The merged file counts as thinned only if all files were, and then to the shortest of their intervals.
         let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
         let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
         let staged = staged.inspect_err(|error| {
-            // The error has the absolute path; the list has relative ones.
+            // The error has an absolute path, but the manifest's paths are relative.
             if let DatasetError::Altered { path, .. } = error
                 && let Some(entry) = entries.iter().find(|e| self.root.join(&e.path) == *path)
             {
@@ -197,7 +197,7 @@ impl Writer {
     }
 }
 
-/// `fan` files of similar size, if there are any; `files` are ordered by number of rows.
+/// Returns `fan` files of similar size, or none if there are not so many; `files` are ordered by number of rows.
 fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let fan = fan.max(2);
     let mut windows = files.windows(fan);
@@ -206,8 +206,8 @@ fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     same.unwrap_or_default()
 }
 
-/// The smaller files, up to the last that has at most `fan` times the rows of all smaller ones together: a
-/// much larger file is not rewritten for a few late rows.
+/// Returns the files up to the last one that has at most `fan` times as many rows as all smaller ones
+/// together. A much larger file is thus not rewritten for a few late rows. `files` are ordered by number of rows.
 fn merge_candidates<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let mut before = 0_u64;
     let mut end = 0;

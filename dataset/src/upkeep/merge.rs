@@ -1,5 +1,4 @@
-//! Merges the rows of several files of one table and day, host by host, without
-//! repetitions.
+//! Merges the rows of several files of one table and day, host by host, and drops repetitions.
 
 use crate::file::index::HostRows;
 use crate::file::mapped::MappedFile;
@@ -13,7 +12,7 @@ use gleaner_schemas::column::Table;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-/// Iterator over the hosts of `files`, in order, with all rows of each, sorted.
+/// Iterator over the hosts of `files` in order; an item has all rows of a host, sorted.
 pub(crate) struct Merge<'a> {
     table: Table,
     wanted: SchemaRef,
@@ -35,7 +34,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The next host's parts, one per file.
+    /// The rows of the next host, as their places in each file that has some.
     fn next_parts(&mut self) -> Result<Vec<(&'a MappedFile, HostRows)>> {
         let mut first: Option<String> = None;
         for (_, hosts) in &mut self.files {

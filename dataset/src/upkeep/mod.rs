@@ -1,4 +1,4 @@
-//! Upkeep of sealed files: verifying, repairing, merging, thinning and dropping them.
+//! Upkeep of sealed files: verifies, repairs, merges, thins and drops them.
 
 mod compact;
 mod merge;

@@ -1,4 +1,4 @@
-//! Rebuilds a manifest from the files, whose footers say what they hold.
+//! Rebuilds a lost manifest from the files, whose footers describe their content.
 
 use crate::file::index::{HostRows, Index};
 use crate::file::mapped::{MappedFile, map_file};
@@ -12,7 +12,7 @@ use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::rows::table;
 use std::path::Path;
 
-/// Manifest of the files of writer `name` in the folder `root`.
+/// Manifest of the files of the writer `name` in the folder `root`, made from the files.
 pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
     let mut manifest = Manifest::empty();
     let files = layout::arrow_files(root)?.into_iter();
@@ -44,8 +44,8 @@ pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
         thinned_to_ms: None,
         hosts: Vec::new(),
     };
-    // A file is named after its hash. If the hash differs, the entry keeps its zeros and fits no
-    // content: the repair then saves what it can.
+    // A file's name is its hash. If the content has another hash, the entry keeps its zeros and matches no
+    // content; the repair then saves the rows that it can.
     let hash = WriterName::hash_of_file(path);
     if !hash.is_empty() && entry.blake3.starts_with(hash) {
         fill(root, &mut entry)?;
@@ -53,7 +53,7 @@ pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
     Ok(entry)
 }
 
-/// Fills in the entry from the complete, sound file.
+/// Fills in the entry from a file that is complete and sound.
 fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     let table = table(&entry.table).ok_or_else(|| DatasetError::WrongSchema {
         table: entry.table.clone(),
@@ -99,7 +99,7 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     Ok(())
 }
 
-/// Adds a batch of format version 1, which holds rows of one host.
+/// Adds a batch of a file of format version 1, in which a batch has rows of one host only.
 fn add_batch(hosts: &mut Vec<HostEntry>, batch: &Identities<'_>, at: usize, blake3: String) {
     let host_id = batch.hosts.value(0);
     if hosts.last().is_none_or(|host| host.host_id != host_id) {

@@ -1,4 +1,4 @@
-//! Repair: moves damaged files aside, saves their valid rows, and counts the lost ones.
+//! Repair: sets damaged files aside, saves their valid rows, and counts the lost ones.
 
 use crate::layout::lock::Lock;
 use crate::layout::names::WriterName;
@@ -17,12 +17,12 @@ use std::path::Path;
 pub struct RepairResult {
     /// True if `manifest.json` was missing or damaged, and was rebuilt from the files.
     pub manifest_rebuilt: bool,
-    /// Damaged files, which are now under `.damaged/`.
+    /// Damaged files; each is now under `.damaged/`.
     pub problems: Vec<Problem>,
-    /// Number of rows of these files that were saved into new files.
+    /// Number of rows of the damaged files that were saved into new files.
     pub saved_rows: u64,
-    /// Number of saved rows whose hashes were lost with the end of their file: they are only known to be
-    /// complete rows of that day.
+    /// Number of saved rows without a hash, because the end of their file was lost. It is only known that
+    /// they are complete rows of that day.
     pub unproven_rows: u64,
     /// Rows that could not be saved, by table, day and host.
     pub lost: Vec<LostRows>,
@@ -35,18 +35,18 @@ pub struct LostRows {
     pub table: String,
     /// UTC day of the rows.
     pub date: String,
-    /// Id of the host, if the file still has it.
+    /// Id of the host; absent if the file no longer contains it.
     pub host_id: Option<String>,
     /// Number of rows; absent if unknown.
     pub rows: Option<u64>,
 }
 
-/// Repairs the dataset at `root` while no other writer has it open. Does the same as [`Writer::repair`], and
-/// rebuilds a missing or damaged manifest from the files' footers.
+/// Repairs the dataset at `root`, which no other program may have open for writing. Does the same as
+/// [`Writer::repair`]; also rebuilds a missing or damaged manifest from the files' footers.
 ///
 /// # Errors
-/// [`DatasetError::NotADataset`] if there is nothing to rebuild a manifest from, [`DatasetError::Locked`], or
-/// the system's error: the repair can then be repeated, nothing is half done.
+/// [`DatasetError::NotADataset`] if there are no files to rebuild a manifest from, [`DatasetError::Locked`],
+/// or the system's error. After an error, every file is either repaired or unchanged, and the repair can be repeated.
 pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let root = root.as_ref();
     let nothing = |_| DatasetError::NotADataset {
@@ -74,7 +74,7 @@ pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     Ok(repaired)
 }
 
-/// The files of one writer.
+/// Repairs the files of one writer.
 fn repair_of(root: &Path, name: WriterName) -> Result<RepairResult> {
     let lock = Lock::take(root, &name)?;
     let (manifest, manifest_rebuilt) = match Manifest::load(root, &name) {
@@ -104,12 +104,12 @@ fn repair_of(root: &Path, name: WriterName) -> Result<RepairResult> {
 }
 
 impl Writer {
-    /// Reads every file completely. A file that differs from the sealed one is kept under `.damaged/`, and
-    /// replaced by a new file with those of its record batches whose hashes are right. The dataset then
-    /// verifies, and anyone who still has the lost rows can add them again.
+    /// Reads every file completely. A file that differs from the sealed one is kept under `.damaged/`. A new
+    /// file replaces it, with those of its record batches whose hashes are right. The dataset then passes
+    /// [`crate::Dataset::verify`]. A sender that still has the lost rows can send them again.
     ///
     /// # Errors
-    /// The system's error; files repaired before stay repaired.
+    /// The system's error; files that are already repaired stay repaired.
     pub fn repair(&mut self) -> Result<RepairResult> {
         let mut repaired = RepairResult::default();
         for entry in self.manifest.files.clone() {
@@ -130,7 +130,7 @@ impl Writer {
         Ok(repaired)
     }
 
-    /// Recomputes the entry of a sound file from the file.
+    /// Recomputes the manifest's entry of a sound file from the file.
     fn restate(&mut self, entry: &FileEntry) -> Result<()> {
         let restated = entry_of(&self.root, &entry.path)?;
         let files = self.manifest.files.iter_mut();
@@ -183,7 +183,7 @@ impl Writer {
     }
 
     /// Merges the files of each table and day whose records overlap. A writer that died in a compaction
-    /// leaves the old files and the merged one, and only the lost manifest said which of them count.
+    /// leaves the old files and the merged one; only the lost manifest stated which of them are valid.
     fn drop_repeats(&mut self) -> Result<()> {
         let mut days: Vec<(String, String)> = Vec::new();
         days.extend(
@@ -224,8 +224,8 @@ impl Writer {
     }
 }
 
-/// Keeps a copy of the file at `relative` under `.damaged/`, beside earlier ones. The file itself stays until
-/// the manifest no longer names it.
+/// Keeps a copy of the file at `relative` under `.damaged/`; earlier copies stay. The file itself stays in
+/// its place until the manifest no longer names it.
 fn set_aside(root: &Path, relative: &str) -> Result<()> {
     let from = root.join(relative);
     if !from.exists() {

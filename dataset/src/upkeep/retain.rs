@@ -1,4 +1,4 @@
-//! Retention: for how long rows are kept, and how densely; by whole UTC days, one step at a time.
+//! Retention: how long rows are kept, and how many samples of a day. It works on whole UTC days, one step at a time.
 
 use crate::file::mapped::MappedFile;
 use crate::file::staged::StagedFile;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Tables with the details behind the sums in `samples`.
+/// Tables with the details of which `samples` has the sums.
 pub const DETAILS: [&str; 4] = [
     ProcessRow::TABLE.name,
     FileRow::TABLE.name,
@@ -26,7 +26,7 @@ pub const DETAILS: [&str; 4] = [
     CgroupRow::TABLE.name,
 ];
 
-/// Tables whose rows belong to samples. Gaps, hosts, events and clocks are never thinned.
+/// Tables whose rows belong to samples. The other tables (gaps, hosts, events and clocks) are never thinned.
 const THINNED: [Table; 7] = [
     SampleRow::TABLE,
     ProcessRow::TABLE,
@@ -37,38 +37,38 @@ const THINNED: [Table; 7] = [
     CgroupRow::TABLE,
 ];
 
-/// Rules of a dataset's retention. Days are counted back from today, in UTC; unset fields keep everything.
+/// Rules of a dataset's retention. Days are counted back from today, in UTC. A field that is unset keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Number of days for which a table is kept, by its name.
+    /// Number of days for which each table's rows are kept, by the table's name.
     pub keep_days: BTreeMap<String, u32>,
     /// Number of days for which the [`DETAILS`] are kept.
     pub details_days: Option<u32>,
-    /// Number of days after which fewer samples are kept.
+    /// Number of days for which all samples are kept; later, fewer are.
     pub thin_after_days: Option<u32>,
-    /// Approximate time between kept samples, in ms: in each such interval the sample with the least
-    /// available memory is kept.
+    /// Interval to which samples are thinned, in ms. Of each such interval, the sample with the least
+    /// available memory is kept, and a few more.
     pub thin_to_ms: i64,
 }
 
-/// Result of one step of retention, on one UTC day.
+/// Result of one step of retention, which changes one UTC day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionStep {
-    /// UTC day of the step.
+    /// UTC day that the step changed.
     pub date: String,
-    /// True if the day was thinned, false if files were dropped.
+    /// True if the step thinned the day, false if it dropped files.
     pub thinned: bool,
-    /// Number of files removed.
+    /// Number of files that the step removed.
     pub files: usize,
-    /// Number of rows removed.
+    /// Number of rows that the step removed.
     pub rows: u64,
-    /// Bytes freed, once open readers' grace period is over.
+    /// Bytes that are freed on the disk, once the replaced files are no longer kept for readers.
     pub bytes: u64,
 }
 
 impl Writer {
-    /// Applies `policy` to one UTC day at the time `now`, durably and atomically; `None` if all days comply.
-    /// Rows added to such a day later are dropped or thinned as well.
+    /// Applies `policy` to one UTC day at the time `now`, durably and atomically; `None` if all days obey the
+    /// policy. Rows that are added to such a day later are dropped or thinned by a further step.
     ///
     /// # Errors
     /// The system's error, or a file that is torn or altered; the dataset is then unchanged.
@@ -119,7 +119,7 @@ impl Writer {
         };
         let thinned = self.thin_day(&date, policy.thin_to_ms);
         if thinned.is_err() {
-            // Frees space for others; files that cannot be removed now are removed when the dataset is next
+            // This frees disk space. Files that cannot be removed now are removed when the dataset is next
             // opened.
             self.clear_staging();
         }

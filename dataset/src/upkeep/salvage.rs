@@ -1,8 +1,9 @@
 //! Salvages rows from a damaged file.
 //!
-//! If the file's footer is sound, its index says which record batches are. If not, the batches are searched
-//! for in the bytes. A batch whose hash is still somewhere in the remains of the index is proven. A truncated
-//! file has no hashes left: then a batch counts as sound if it can be decoded completely, its rows are of the
+//! If the file's footer is sound, its index lists the record batches. Otherwise they are searched for in the
+//! file's bytes. A batch is proven if its hash still occurs in the remains of the index. A truncated file has
+//! no hashes left. Then a batch counts as sound if it can be decoded completely, its rows are of the file's
+//! day, and its hosts come after those of the batches before.
 //! file's day, and its hosts follow those before.
 
 use crate::file::index::Index;
@@ -26,10 +27,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes that begin every message of an Arrow file, before its length.
+/// First bytes of every message of an Arrow file; the message's length follows them.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 const ALIGNMENT: usize = 8;
-/// Maximum plausible size of a column in a batch.
+/// Maximum plausible size of a column in a batch, uncompressed.
 const UNPACKED_BYTES: i64 = 1 << 30;
 
 /// A damaged file, and the record batches that can be salvaged from it.
@@ -37,7 +38,7 @@ pub(crate) struct Salvage {
     data: Buffer,
     schema: SchemaRef,
     version: MetadataVersion,
-    /// Record batches, in order; true if the batch's hash is known to be right.
+    /// Record batches in the file's order; true if the batch's hash is known and right.
     blocks: Vec<(Block, bool)>,
     pub(crate) index: Option<Index>,
 }
@@ -96,7 +97,7 @@ impl Salvage {
         Some(found)
     }
 
-    /// The message that begins at `at`, if any: its length, and its block if it is a record batch.
+    /// Parses the message at `at`, if one begins there: its length, and its block if it is a record batch.
     fn message(&mut self, data: &Buffer, at: usize) -> Option<(usize, Option<Block>)> {
         let head = data.get(at..at.checked_add(8)?)?;
         let length = head.strip_prefix(&CONTINUATION)?;
@@ -181,7 +182,7 @@ impl Salvage {
         if !is_plausible(&self.schema, block, &data) {
             return None;
         }
-        // Arrow's decoder expects intact files, and panics on some damaged ones.
+        // Arrow's decoder expects intact files, and panics on some damaged ones; a panic counts as damage.
         let decoded = catch_unwind(AssertUnwindSafe(|| {
             let decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
             decoder.read_record_batch(block, &data)
@@ -190,8 +191,8 @@ impl Salvage {
     }
 }
 
-/// Returns true if a record batch's description is consistent with the table's columns and with its bytes,
-/// which Arrow's decoder does not check.
+/// Returns true if a record batch's description matches the table's columns and the batch's bytes. Arrow's
+/// decoder does not check this.
 fn is_plausible(schema: &SchemaRef, block: &Block, data: &Buffer) -> bool {
     let check = || -> Option<bool> {
         let metadata = usize::try_from(block.metaDataLength()).ok()?;

@@ -1,9 +1,9 @@
-//! Thinning: keeps fewer samples of a host's day, without losing the lowest values or any recorded time.
+//! Thinning: keeps fewer samples of a host's day. The lowest values and the recorded time are not lost.
 //!
-//! In each bucket of time the sample with the least available memory is kept, and in each gapless run
-//! the first and the last. The interval of a kept sample reaches back to the previous kept one. Tables
-//! that store only changes get a complete state at each kept sample, since the samples to which the
-//! changes belong are gone.
+//! Time is divided into buckets. The sample with the least available memory of each bucket is kept, and the
+//! first and the last sample of each run without gaps. The interval of a kept sample is extended back to the
+//! kept sample before it. Some tables store only changes; the samples to which the changes belong may be
+//! gone. At each kept sample, such a table therefore gets rows for the complete state.
 
 use crate::rows::identity::Identities;
 use arrow::array::{
@@ -21,25 +21,25 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ArrowError>;
 
-/// A sample of the day, kept or not.
+/// A sample of the day, which is kept or dropped.
 struct Step {
     sequence: i64,
     time_ms: i64,
-    /// True if rows valid before this sample are no longer valid.
+    /// True if no row from before this sample is valid at it.
     begins_anew: bool,
     is_kept: bool,
 }
 
-/// Thinning of one host's day.
+/// Result of thinning one host's day.
 pub(crate) struct DayThinning {
-    /// Steps by database, in the order of their sequence numbers.
+    /// Samples of each database, ordered by sequence number.
     steps: BTreeMap<String, Vec<Step>>,
-    /// The kept samples.
+    /// Rows of the kept samples.
     pub(crate) samples: RecordBatch,
 }
 
 impl DayThinning {
-    /// Thins `samples`, a host's whole day, to one every `to_ms`.
+    /// Thins `samples`, which are a host's whole day, to about one every `to_ms`.
     pub(crate) fn of(samples: &RecordBatch, to_ms: i64) -> Result<Self> {
         let identities = Identities::of(samples)?;
         let available = integers(samples, "available_bytes")?;
@@ -100,7 +100,7 @@ impl DayThinning {
             let of_database = rows.iter().enumerate().map(step).collect();
             steps.insert(database.to_owned(), of_database);
         }
-        kept.sort_by_key(|kept| kept.row); // order of the file
+        kept.sort_by_key(|kept| kept.row); // Back to the order of the file.
         let rows: UInt32Array = kept.iter().map(|kept| kept.row as u32).collect();
         let samples = take_record_batch(samples, &rows)?;
         let whole: BooleanArray = kept.iter().map(|kept| Some(kept.is_whole)).collect();
@@ -112,8 +112,8 @@ impl DayThinning {
         Ok(Self { steps, samples })
     }
 
-    /// The rows of another table that remain: of a table of changes the complete states, of other tables
-    /// the rows of kept samples. The result is unordered.
+    /// Thins the rows of another table. A table of changes gets the complete state at each kept sample; other
+    /// tables keep the rows of kept samples. The result is unordered.
     pub(crate) fn rows(&self, table: &Table, rows: &RecordBatch) -> Result<RecordBatch> {
         let changes = [FileRow::TABLE, ActivityRow::TABLE, MissingValueRow::TABLE];
         if changes.iter().any(|t| t.name == table.name) {
@@ -127,7 +127,7 @@ impl DayThinning {
                 let at = steps.binary_search_by_key(&sequence, |step| step.sequence);
                 at.ok().and_then(|at| steps.get(at))
             });
-            // Rows that belong to no sample stay.
+            // Rows that belong to no sample are kept.
             found.flatten().is_none_or(|step| step.is_kept)
         };
         let kept: UInt32Array = (0..rows.num_rows())
@@ -172,7 +172,7 @@ impl DayThinning {
                 state.retain(|_, row| !kind.is_valid_in_sample_only(*row));
             }
         }
-        // Rows that belong to no sample stay.
+        // Rows that belong to no sample are kept.
         told.extend(of_step.into_values().flatten().map(|row| PlacedRow {
             row,
             sequence: identities.sequences[row],
@@ -193,7 +193,7 @@ impl DayThinning {
     }
 }
 
-/// A row of a table of changes, and the kept sample to which it is moved.
+/// A row of a table of changes, with the sequence and time of the kept sample to which it is copied.
 struct PlacedRow {
     row: usize,
     sequence: i64,
@@ -202,13 +202,13 @@ struct PlacedRow {
 
 struct KeptSample {
     row: usize,
-    /// True if all valid rows are known: the run contains a complete state before this sample.
+    /// True if all rows valid at this sample are known: its run has a complete state, here or earlier.
     is_whole: bool,
     interval_ms: Option<i64>,
     lowest_bytes: Option<i64>,
 }
 
-/// Sums over the samples since the last kept one.
+/// Sum of the intervals, and lowest memory, of the samples since the last kept one.
 #[derive(Default)]
 struct Sums {
     interval_ms: Option<i64>,
@@ -238,7 +238,7 @@ impl Sums {
     }
 }
 
-/// Columns specific to each table of changes.
+/// Columns of a table of changes that thinning needs, by table.
 enum Changes<'a> {
     Files {
         counts: [&'a Int64Array; 2],
@@ -275,7 +275,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Returns true if the row ends an item's validity.
+    /// Returns true if the row states that an item, such as a file in use, is gone.
     fn is_end(&self, row: usize) -> bool {
         match self {
             Self::Files { counts, cached } => {
@@ -290,7 +290,7 @@ impl<'a> Changes<'a> {
         matches!(self, Self::MissingValues { reason, .. } if reason.value(row) == "vanished")
     }
 
-    /// `whole` with the values that depend on the time to which a row is moved.
+    /// Returns `whole` with corrected values, where they depend on the time to which a row is copied.
     fn at_later_time(
         &self,
         rows: &RecordBatch,
@@ -299,7 +299,7 @@ impl<'a> Changes<'a> {
     ) -> Result<RecordBatch> {
         let identities = Identities::of(rows)?;
         match self {
-            // The idle time grows, since the last activity stays at the same moment.
+            // Since the last activity, more time has passed at the later sample.
             Self::Activity { idle } => {
                 let later = |told: &PlacedRow| {
                     let since_ms = identities.times_ms[told.row];
@@ -309,7 +309,7 @@ impl<'a> Changes<'a> {
                 let idle: Int64Array = told.iter().map(later).collect();
                 with(&whole, "idle_ms", Arc::new(idle))
             }
-            // The file was opened in its own step only.
+            // The count of opens belongs to the row's own sample only.
             Self::Files { .. } => {
                 let opened = integers(rows, "opens_count")?;
                 let once = |told: &PlacedRow| {
@@ -335,7 +335,7 @@ fn keys(table: &Table, rows: &RecordBatch) -> Result<Vec<OwnedRow>> {
     Ok(keys.iter().map(|key| key.owned()).collect())
 }
 
-/// `rows` with the column `name` replaced by `values`.
+/// Returns `rows` with `values` in place of the column `name`.
 fn with(rows: &RecordBatch, name: &str, values: ArrayRef) -> Result<RecordBatch> {
     let at = rows.schema_ref().index_of(name)?;
     let mut columns = rows.columns().to_vec();

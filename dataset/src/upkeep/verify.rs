@@ -1,4 +1,4 @@
-//! Checks that the files on disk are those that were sealed; lists all problems.
+//! Checks that the files on disk are the sealed ones, and lists all problems.
 
 use crate::file::index::{HostRows, Part};
 use crate::file::mapped::MappedFile;
@@ -26,7 +26,7 @@ pub struct Verification {
 /// A file that differs from the sealed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, relative to the dataset.
+    /// Path of the file, relative to the dataset.
     pub path: String,
     /// Name of the file's table.
     pub table: String,
@@ -34,11 +34,11 @@ pub struct Problem {
     pub date: String,
     /// Kind of the problem.
     pub kind: ProblemKind,
-    /// Number of rows that cannot be read because of the problem.
+    /// Number of rows that cannot be read because of this problem.
     pub rows: u64,
     /// Number of hosts that have such rows.
     pub hosts_count: u64,
-    /// Ids of those hosts, if the file still has them.
+    /// Ids of these hosts, if the file still contains them.
     pub hosts: Vec<String>,
 }
 
@@ -55,21 +55,21 @@ pub enum ProblemKind {
         /// Current length, in bytes.
         found: u64,
     },
-    /// The footer, or the index in it, was altered: nothing in the file can be found.
+    /// The footer, or the index in it, was altered: no rows can be found in the file.
     Footer,
-    /// Record batches were altered; holds their number.
+    /// This number of record batches was altered.
     Batches(usize),
-    /// Bytes outside the rows were altered.
+    /// Bytes that belong to no rows were altered.
     OutsideRows,
-    /// The file is sound, but the manifest contradicts it in this field.
+    /// The file is sound, but this field of its manifest entry contradicts it.
     Entry(&'static str),
     /// The system could not read the file.
     Unreadable(String),
 }
 
 impl Dataset {
-    /// Reads every file completely, and compares it with the sealed hashes and counts; also compares the
-    /// manifest's tables, hosts and times with the files.
+    /// Reads every file completely, and compares it with the sealed hashes and counts. Also compares the
+    /// tables, hosts and times in the manifest with the files.
     #[must_use]
     pub fn verify(&self) -> Verification {
         let files = &self.manifest().files;
@@ -85,7 +85,7 @@ impl Dataset {
     }
 }
 
-/// Problem of the file of `entry`; `None` if the file is sound.
+/// Problem of the file that `entry` names; `None` if the file is sound.
 pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
     let all = |kind| Problem {
         path: entry.path.clone(),
@@ -128,7 +128,7 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
     })
 }
 
-/// The first field in which the manifest contradicts a sound file.
+/// First field of the manifest entry that contradicts the file, which is sound.
 fn misstated(
     file: &MappedFile,
     entry: &FileEntry,

@@ -1,4 +1,4 @@
-//! The last sealed record of each host's databases.
+//! Marks: the last sealed record of each host's databases.
 
 use crate::Result;
 use crate::file::mapped::MappedFile;
@@ -7,7 +7,7 @@ use crate::rows::identity::Identities;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Highest sealed record sequence by host and database.
+/// Highest sealed record sequence, by host and then by database.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(HashMap<String, HashMap<String, i64>>);
 

@@ -1,4 +1,4 @@
-//! Adding and sealing of rows.
+//! Adds rows to a dataset, and seals them.
 
 mod marks;
 mod pending;

@@ -1,27 +1,27 @@
-//! Rows of one table and day that wait to be sealed.
+//! Rows of one table and day that are not sealed yet.
 
 use arrow::array::{Array, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-/// Number of rows below which a batch is joined with others.
+/// Number of rows below which a batch is small, and is joined with others.
 const SMALL_ROWS: usize = 1024;
-/// Number of small batches that are joined into one: a batch of a few rows takes a hundred times their
-/// size.
+/// Number of small batches that are joined into one. A batch of a few rows takes a hundred times the memory
+/// of the rows themselves.
 const SMALL_PIECES: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingRows {
     pub(crate) pieces: Vec<RecordBatch>,
-    /// Number of small batches at the end of `pieces`.
+    /// Number of small batches, which are at the end of `pieces`.
     small: usize,
 }
 
 impl PendingRows {
     pub(crate) fn push(&mut self, rows: RecordBatch) -> Result<(), ArrowError> {
         if rows.num_rows() < SMALL_ROWS {
-            // Copy these rows: a slice might keep a large buffer alive.
+            // The rows are copied: a slice might keep a large buffer in memory.
             let all: UInt32Array = (0..).take(rows.num_rows()).collect();
             self.pieces.push(take_record_batch(&rows, &all)?);
             self.small += 1;

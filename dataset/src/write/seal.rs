@@ -1,5 +1,6 @@
-//! Sealing: rows are sorted and written to the staging folder, moved to their place, and only then named in
-//! the manifest. A writer killed at any point leaves the dataset either unchanged or fully sealed.
+//! Sealing: rows are sorted and written to the staging folder. Their files are moved to their places, and
+//! only then named in the manifest. If the writer is killed at any point, the dataset is either unchanged or
+//! fully sealed.
 
 use crate::file::index::HostRows;
 use crate::layout;
@@ -20,10 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
-/// Share of a file's hosts (1/16) below which each host is looked up; above, all are read.
+/// If fewer than one in this many of a file's hosts are needed, each of them is looked up; otherwise all are read.
 const FEW_SHARE: u64 = 16;
 
-/// Counts of files and rows that a seal added.
+/// Counts of the files and rows that a seal has added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of files written.
@@ -32,14 +33,14 @@ pub struct Summary {
     pub rows: u64,
     /// Total length of the files, in bytes.
     pub bytes: u64,
-    /// Number of rows left out because the dataset already held them, or because they were appended twice.
+    /// Number of rows left out, because the dataset already had them or they were appended twice.
     pub repeated_rows: u64,
-    /// Number of repeated rows that contradict the dataset's row of the same record, which stays; counted
-    /// only after [`Writer::compare_repeats`].
+    /// Number of repeated rows whose values contradict those of the dataset's row, which stays. They are
+    /// counted only after [`Writer::compare_repeats`].
     pub contradicted_rows: u64,
 }
 
-/// Staged file of one table's day.
+/// Result of staging the rows of one table and day.
 struct StagedDay {
     repeated_rows: u64,
     contradicted_rows: u64,
@@ -51,13 +52,13 @@ impl Writer {
     /// Makes all appended rows part of the dataset, durably and atomically.
     ///
     /// # Errors
-    /// The system's error, or a damaged file of the same day. The dataset is then unchanged and the appended
-    /// rows are kept: the seal can be repeated when there is room.
+    /// The system's error, or a damaged file of the same day. The dataset is then unchanged, and the appended
+    /// rows are kept: once there is enough disk space, the seal can be repeated.
     pub fn seal(&mut self) -> Result<Summary> {
         let sealed = self.seal_pending();
         match sealed {
             Ok(_) => self.pending.clear(),
-            // Frees space for others; files that cannot be removed now are removed when the dataset is next
+            // This frees disk space. Files that cannot be removed now are removed when the dataset is next
             // opened.
             Err(_) => self.clear_staging(),
         }
@@ -92,9 +93,9 @@ impl Writer {
         Ok(summary)
     }
 
-    /// Writes the pending rows to the staging folder, one file per table and day. Sorting and compressing are
-    /// most of the work of a seal and are shared among the CPUs; the result is still in the order of tables
-    /// and days.
+    /// Writes the appended rows to the staging folder, one file per table and day. Sorting and compressing
+    /// are most of the work of a seal, and are therefore shared among the CPUs. The result is still in the
+    /// order of tables and days.
     fn staged_pending(&self) -> Vec<Result<StagedDay>> {
         let next = AtomicUsize::new(0);
         let pending: Vec<_> = self.pending.iter().collect();
@@ -157,7 +158,7 @@ impl Writer {
         })
     }
 
-    /// Adds `staged` files to the dataset and removes those at the paths `replaced`, atomically.
+    /// Adds the files `staged` to the dataset and removes those at the paths `replaced`, in one atomic step.
     pub(crate) fn publish(
         &mut self,
         staged: Vec<(PathBuf, FileEntry)>,
@@ -170,7 +171,7 @@ impl Writer {
         files.retain(|f| !replaced.contains(&f.path));
         files.extend(staged.iter().map(|(_, entry)| entry.clone()));
         manifest.sort();
-        // Steps that need disk space come first, so that hardly anything can fail halfway.
+        // The steps that need disk space come first: later steps then hardly ever fail.
         manifest.stage(&self.root, &self.name)?;
         for (_, entry) in &staged {
             layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
@@ -184,9 +185,9 @@ impl Writer {
         Manifest::put(&self.root, &self.name)?;
         self.manifest = manifest;
         self.files.forget(replaced);
-        // The dataset is complete; files that cannot be retired now are retired when it is next opened.
+        // The dataset is complete now. Files that cannot be retired at this point are retired when it is next opened.
         for path in replaced {
-            // A repair may have written a file with the same content, and so the same path.
+            // A repair may have written a file of the same content as the replaced one, which then has the same path.
             if staged.iter().all(|(_, entry)| entry.path != *path) {
                 let _ = retired::retire(&self.root, path);
             }
@@ -195,8 +196,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Deletes files that were moved to their place but will not be in the manifest; the rest is removed when
-    /// the dataset is next opened.
+    /// Deletes files that are already in their places but will not be in the manifest. Files that cannot be
+    /// deleted now are removed when the dataset is next opened.
     fn delete_placed(&self, staged: &[(PathBuf, FileEntry)]) {
         for (_, entry) in staged {
             if self.manifest.files.iter().all(|f| f.path != entry.path) {
@@ -205,8 +206,8 @@ impl Writer {
         }
     }
 
-    /// Rows that the dataset already holds on `date` and that `appended` might repeat. Files are read only
-    /// where record sequences overlap.
+    /// Rows of `date` in the dataset that `appended` might repeat. Only rows of databases whose record
+    /// sequences overlap are read.
     fn overlapping_rows(
         &self,
         table: &Table,

@@ -1,4 +1,4 @@
-//! Adding rows: collected in memory, sealed together.
+//! Adds rows to a dataset: they are collected in memory, and sealed together.
 
 use crate::file::open_files::OpenFiles;
 use crate::file::staged::StagedFile;
@@ -22,22 +22,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The only writer of a dataset. Appended rows stay in memory until [`Writer::seal`]: for a long trace, seal
-/// day by day.
+/// The only writer of a dataset, or one of several with their own names. Appended rows stay in memory until
+/// [`Writer::seal`]; a long trace should be sealed day by day.
 #[derive(Debug)]
 pub struct Writer {
     pub(crate) root: PathBuf,
     pub(crate) name: WriterName,
     pub(crate) manifest: Manifest,
-    /// Rows by table and day (counted from 1970-01-01).
+    /// Rows that are not sealed yet, by table and day (counted from 1970-01-01).
     pub(crate) pending: BTreeMap<(&'static str, i64), PendingRows>,
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
-    /// Columns ignored when repeats are compared with the rows that they repeat; `None`: repeats are not
+    /// Columns that are ignored when a repeated row is compared with the dataset's; `None`: they are not
     /// compared.
     pub(crate) compared_except: Option<&'static [&'static str]>,
-    /// Paths of files that could not be merged.
+    /// Paths of damaged files, which are not merged.
     pub(crate) unsound: HashSet<String>,
     _lock: Lock,
 }
@@ -47,14 +47,14 @@ impl Writer {
     ///
     /// # Errors
     /// [`DatasetError::Locked`] while another writer has the dataset open, [`DatasetError::NotEmpty`] if the
-    /// folder holds something else, [`DatasetError::Newer`], or the system's error.
+    /// folder holds something other than a dataset, [`DatasetError::Newer`], or the system's error.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         Self::open_by(root.as_ref(), WriterName::default())
     }
 
-    /// Opens the dataset at `root` as one of several writers, each with its own name, lock, staging folder
-    /// and manifest (`manifests/<name>.json`). Readers see the rows of all writers. No two writers may write
-    /// records of the same host: repeats are dropped within one writer's files only.
+    /// Opens the dataset at `root` as one of several writers. Each has its own name, lock, staging folder and
+    /// manifest (`manifests/<name>.json`). Readers see the rows of all writers. No two writers may write
+    /// records of the same host: a writer recognizes repetitions in its own files only.
     ///
     /// # Errors
     /// As [`Writer::open`]; [`DatasetError::WriterName`].
@@ -65,8 +65,8 @@ impl Writer {
     fn open_by(root: &Path, name: WriterName) -> Result<Self> {
         fs::create_dir_all(root).map_err(DatasetError::io("create folder", root))?;
         let root = fs::canonicalize(root).map_err(DatasetError::io("find", root))?;
-        // In this order: another writer may be creating the dataset right now, and creates the manifest
-        // first.
+        // The entries are listed before the manifests. Another writer may be creating the dataset right now,
+        // and it creates its manifest first.
         let foreign = layout::entries(&root)?.iter().any(|p| !is_our_own(p));
         if foreign && WriterName::with_manifest(&root)?.is_empty() {
             return Err(DatasetError::NotEmpty { root });
@@ -90,7 +90,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Starts writing with `manifest`, after cleaning up after a dead writer.
+    /// Creates a writer with `manifest`, and removes what a dead writer left.
     pub(crate) fn begin(
         root: PathBuf,
         name: WriterName,
@@ -114,7 +114,7 @@ impl Writer {
         })
     }
 
-    /// Begins a staged file for one table and day; `number` distinguishes it from others of the same step.
+    /// Begins a staged file for one table and day; `number` distinguishes the files of the same step.
     pub(crate) fn staged_file(
         &self,
         number: usize,
@@ -125,20 +125,20 @@ impl Writer {
         StagedFile::create(path, &self.name, table, date.to_owned())
     }
 
-    /// Frees space after a failed step; files that cannot be removed now are removed when the dataset is next
-    /// opened.
+    /// Frees disk space after a failed step. Files that cannot be removed now are removed when the dataset is
+    /// next opened.
     pub(crate) fn clear_staging(&self) {
         let _ = layout::clear(&self.root.join(self.name.staging()));
     }
 
-    /// Sets the time for which replaced files are kept for readers that opened the dataset before; by default
-    /// an hour.
+    /// Sets the time for which replaced files are kept, for readers that opened the dataset before. The
+    /// default is an hour.
     pub fn keep_retired_for(&mut self, grace: Duration) {
         self.grace = grace;
     }
 
     /// Highest sealed record sequence of a host's database, over all tables. The first call reads the index
-    /// of every file, later calls read none.
+    /// of every file; later calls read no file.
     ///
     /// # Errors
     /// A file that is torn, altered or unreadable.
@@ -150,7 +150,7 @@ impl Writer {
         Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
     }
 
-    /// The manifest: all rows and files that this writer has sealed, also in earlier runs.
+    /// Manifest of all files that this writer has sealed, also in earlier runs.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
@@ -176,27 +176,26 @@ impl Writer {
         published
     }
 
-    /// Counts repeated records whose values differ ([`crate::Summary::contradicted_rows`]) in any column
-    /// outside `except`. Sealing then reads all columns of the held rows, not only those that identify
-    /// records.
+    /// Makes seals count repeated rows whose values differ ([`crate::Summary::contradicted_rows`]) in any
+    /// column that is not in `except`. A seal then reads all columns of the dataset's rows that might be
+    /// repeated, not only those that identify records.
     pub fn compare_repeats(&mut self, except: &'static [&'static str]) {
         self.compared_except = Some(except);
     }
 
-    /// Number of rows appended and not yet sealed, repeats included.
+    /// Number of appended rows that are not sealed yet, repetitions included.
     #[must_use]
     pub fn pending_rows(&self) -> u64 {
         self.pending.values().map(|p| p.rows() as u64).sum()
     }
 
-    /// Memory of the rows that are not yet sealed.
+    /// Memory of the rows that are not sealed yet, in bytes.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         self.pending.values().map(PendingRows::bytes).sum()
     }
 
-    /// Adds rows of any hosts and days, in any order. Rows that the dataset already holds are left out when
-    /// sealing.
+    /// Adds rows of any hosts and days, in any order. Rows that the dataset already has are left out by the seal.
     ///
     /// # Errors
     /// [`DatasetError::WrongSchema`] if the columns are not those of `table`.
@@ -224,7 +223,7 @@ impl Writer {
     }
 }
 
-/// Returns true for a file that a writer may create before the first manifest.
+/// Returns true for an entry that a writer may create before the first manifest exists.
 fn is_our_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| {
@@ -236,7 +235,7 @@ fn is_our_own(path: &Path) -> bool {
     })
 }
 
-/// The batch with the table's own schema, including units.
+/// Returns the batch with the table's own schema, which includes units.
 fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let wrong = |detail| DatasetError::WrongSchema {
         table: table.name.to_owned(),

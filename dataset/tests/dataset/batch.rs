@@ -1,5 +1,4 @@
-//! Batches on the wire: decoding returns what was encoded, and an untrusted sender's batch can do
-//! no harm.
+//! Batches as sent: decoding returns the rows that were encoded, and an untrusted sender's batch can do no harm.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, Schema};
@@ -79,7 +78,7 @@ fn a_batch_comes_back_as_it_went() {
     }
 }
 
-/// `rows` of `table` as version 6 sent them.
+/// `rows` of `table`, with the names that schema version 6 sent.
 fn as_version_6(table: &Table, rows: &RecordBatch) -> RecordBatch {
     let mut schema = rows.schema_ref().as_ref().clone();
     schema.metadata.insert("gleaner.schema_version", "6");
@@ -146,7 +145,7 @@ fn an_older_batch_lacks_columns_and_a_newer_is_refused() {
     let text = detail(&[(table, rows.project(&without).unwrap())]);
     assert!(text.contains("mem_free_bytes"), "{text}");
 
-    // Datasets may lack this column, for hosts without an agent; an agent's batch may not.
+    // The column may be absent in a dataset, for hosts without an agent, but never in an agent's batch.
     let mut foreign = RowsBuilder::new(&SampleRow::TABLE);
     let identity = Identity {
         host_id: HOST,
@@ -262,8 +261,8 @@ proptest! {
         std::env::var("GLEANER_FUZZ_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(500)
     ))]
 
-    /// Bytes altered, removed and inserted give an error or a batch, never a panic, and never use
-    /// much memory.
+    /// A batch with altered, removed and inserted bytes gives an error or a batch. It never causes a panic,
+    /// nor much use of memory.
     #[test]
     fn an_altered_batch_is_refused_or_read(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..6)

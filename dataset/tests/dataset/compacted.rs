@@ -1,4 +1,4 @@
-//! Compaction: fewer files, the same rows; concurrent readers notice nothing.
+//! Compaction: there are fewer files with the same rows, and concurrent readers are not disturbed.
 
 use crate::made_rows::{Name, batch, read_names};
 use gleaner_dataset::{Compaction, CompactionStep, Dataset, DatasetError, Writer};
@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// A time at which the days of the rows are long past.
+/// A time at which all days of the rows have long been over.
 fn later() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(100 * 365 * 86_400)
 }
 
-/// Rules without a quiet time: past days are merged immediately.
+/// Rules without a quiet time: the files of a past day are merged immediately.
 fn at_once() -> Compaction {
     Compaction {
         quiet: Duration::ZERO,
@@ -147,7 +147,7 @@ fn files_of_a_size_are_merged_while_their_day_goes_on() {
         dataset.manifest().files.len()
     );
     assert_eq!(dataset.rows(&table), 50 * seals as u64);
-    // Each row was rewritten a few times, not once per seal.
+    // On average, a row was rewritten at most four times, not once per seal.
     assert!(written <= 4 * 50 * seals as u64, "{written}");
 }
 
@@ -201,8 +201,8 @@ fn retired_files_are_deleted_after_their_grace() {
     let unread = before.clone();
     assert_eq!(read_names(&before, &table, "host-1").len(), 8);
 
-    // Files are dated by their retirement: a clock that is set back restarts the grace
-    // period.
+    // The age of a retired file counts from its modification time. If that is in the future because the clock
+    // was set back, the grace period starts again.
     let retired = folder
         .path()
         .join(".retired")
@@ -225,7 +225,7 @@ fn retired_files_are_deleted_after_their_grace() {
     assert_eq!(read_names(&fresh, &table, "host-1").len(), 10);
 }
 
-/// Readers open the dataset at various moments, and read it only after a later compaction.
+/// Readers open the dataset at various moments. They read it only after a later seal or compaction.
 #[test]
 fn readers_see_what_was_sealed_when_they_opened() {
     let folder = tempfile::tempdir().unwrap();

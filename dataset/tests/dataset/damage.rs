@@ -1,4 +1,4 @@
-//! Damage is reported with the file's name; it is never read as data and never causes a panic.
+//! Damage is reported with the file's name. It is never read as data, and never causes a panic.
 
 use crate::made_rows::{Name, batch};
 use arrow::record_batch::RecordBatch;
@@ -29,7 +29,7 @@ fn read(root: &Path) -> Result<RecordBatch, DatasetError> {
     Dataset::open(root)?.read_host(&FileRow::TABLE, "host-1", &columns)
 }
 
-/// Asserts that there is one problem, with this file, and returns it.
+/// Asserts that there is exactly one problem, that it is with `file`, and returns it.
 #[track_caller]
 fn the_problem(root: &Path, file: &Path) -> Problem {
     let mut verified = Dataset::open(root).unwrap().verify();
@@ -171,7 +171,8 @@ fn what_a_dead_writer_left_is_ignored_and_then_removed() {
     assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
 }
 
-/// Without the hash, 40 of 900 flipped bits changed figures silently: a count of rows, a hash, a path.
+/// Any flipped bit of the manifest is detected. Without its hash, 40 of 900 flipped bits changed a count of
+/// rows, a hash or a path without an error.
 #[test]
 fn an_altered_manifest_is_never_read() {
     let (folder, _) = small();
@@ -185,7 +186,7 @@ fn an_altered_manifest_is_never_read() {
         let error = error.unwrap_or_else(|| panic!("bit {bit} of {}", whole.len()));
         names_the_file(&error, &manifest);
     }
-    // One more digit, as an editor might leave; then the files themselves are read.
+    // One count in the manifest is changed, as by an editor. The repair then rebuilds the manifest from the files.
     let text = String::from_utf8(whole.clone()).unwrap();
     fs::write(&manifest, text.replace("\"rows\": 40", "\"rows\": 41")).unwrap();
     let refused = [
@@ -203,7 +204,7 @@ fn an_altered_manifest_is_never_read() {
     assert_eq!(fs::read(&manifest).unwrap(), whole);
 }
 
-/// Manifests without a hash, from older versions: their statements are checked against the files.
+/// Manifests of older versions have no hash: their tables, hosts and times are compared with the files.
 #[test]
 fn what_the_manifest_says_of_tables_hosts_and_times_is_held_against_the_files() {
     let (folder, file) = small();

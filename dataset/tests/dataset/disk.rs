@@ -1,4 +1,4 @@
-//! A full disk: a seal that does not fit leaves the dataset unchanged and the writer usable.
+//! A full disk: if a seal does not fit, the dataset stays unchanged and the writer usable.
 
 use crate::made_rows::{Name, batch, read_names};
 use gleaner_dataset::{Dataset, DatasetError, Writer};
@@ -74,7 +74,7 @@ fn a_seal_that_does_not_fit_can_be_repeated() {
         let _ = fs::remove_file(disk.path().join("filler"));
         disk.fill(left << 10);
         for table in &tables {
-            // Twice: rows appended while the disk is full are kept as well.
+            // The writer keeps rows appended while the disk is full; each round appends them once more.
             writer.append(table, batch(table, &names(2))).unwrap();
         }
         match writer.seal() {

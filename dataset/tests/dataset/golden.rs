@@ -1,4 +1,4 @@
-//! Every published version stays readable, value for value.
+//! Datasets of every published version stay readable, and each value is read as before.
 
 use crate::made_rows::copy;
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// A host id, a sequence and a time in minutes after 2026-11-20 23:59 UTC.
+/// A record: host id, sequence, and time in minutes after 2026-11-20 23:59 UTC.
 type Record = (&'static str, i64, i64);
 
 fn add<R: Row>(writer: &mut Writer, rows: &[(Record, R)]) {
@@ -34,7 +34,7 @@ fn add<R: Row>(writer: &mut Writer, rows: &[(Record, R)]) {
     writer.append(&R::TABLE, builder.finish().unwrap()).unwrap();
 }
 
-/// Adds a row with only the columns `known`, like a row of a host without an agent.
+/// Adds a row that has only the columns `known`, like a row of a host without an agent.
 fn add_known(writer: &mut Writer, table: &Table, record: Record, known: &[(&str, Value)]) {
     let (host_id, sequence, minutes) = record;
     let identity = Identity {
@@ -48,7 +48,7 @@ fn add_known(writer: &mut Writer, table: &Table, record: Record, known: &[(&str,
     writer.append(table, builder.finish().unwrap()).unwrap();
 }
 
-/// Adds another program's trace of one sample.
+/// Adds a trace of another program, with one sample.
 fn add_foreign(writer: &mut Writer, host_id: &'static str, sequence: i64, minutes: i64) {
     let host = [
         ("host_name", Value::Text("foreign".into())),
@@ -65,7 +65,7 @@ fn add_foreign(writer: &mut Writer, host_id: &'static str, sequence: i64, minute
     add_known(writer, &SampleRow::TABLE, of_sample, &sample);
 }
 
-/// Writes the rows of the golden dataset, in two seals, with the current code.
+/// Writes the rows of the golden dataset with the current code, in two seals.
 fn write(root: &Path) {
     let sample = |mem_free_bytes, load5| SampleRow {
         boot_id: Some("boot-1".into()),
@@ -191,8 +191,8 @@ fn write(root: &Path) {
     writer.seal().unwrap();
 }
 
-/// Reads all columns of the dataset that `layout` names, by present or earlier names: rows by table, host and
-/// order, each a list in the order of the columns.
+/// Reads all columns that `layout` names, by present or earlier names. Returns the rows by table and host, in
+/// order; each row is a list of values in the order of the columns.
 fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     let dataset = Dataset::open(root).unwrap();
     assert_eq!(dataset.verify().problems, []);
@@ -213,7 +213,7 @@ fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     serde_json::Value::Object(tables)
 }
 
-/// Columns by table.
+/// Tables, each with the names of its columns.
 type Tables = BTreeMap<String, Vec<String>>;
 
 /// Tables of the current version.
@@ -328,8 +328,8 @@ fn rows_are_added_to_an_older_version() {
     );
 }
 
-/// Renamed tables and columns: the files of version 6 stay in their folders, new ones have the new names, and
-/// a reader finds the rows of both.
+/// Version 6 had other names for some tables and columns. Its files stay in their folders, new files get the
+/// new names, and a reader finds the rows of both.
 #[test]
 fn a_dataset_of_version_6_is_extended_under_new_names() {
     let folder = tempfile::tempdir().unwrap();
@@ -400,8 +400,8 @@ fn a_dataset_of_version_6_is_extended_under_new_names() {
     check(&["missing_values"], "merged");
 }
 
-/// Columns that agents always fill may be absent in another program's trace, even in one file with a host's
-/// own rows of an older version.
+/// In another program's trace, columns may be absent that agents always fill. This holds even if one file
+/// also has a host's own rows of an older version.
 #[test]
 fn rows_that_lack_columns_are_added_to_an_older_version() {
     let folder = tempfile::tempdir().unwrap();
@@ -457,8 +457,8 @@ fn rows_that_lack_columns_are_added_to_an_older_version() {
     );
 }
 
-/// The same rows, written by the current code, read the same. The dataset and its reading stay under
-/// `target/tmp`, for a new version to adopt.
+/// The current code writes the same rows, and they are read as published. The dataset and its reading stay
+/// under `target/tmp`, so that they can be published with a new version.
 #[test]
 fn present_code_writes_what_reads_as_published() {
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments of a seal and the compaction after it: the dataset stays readable, and
+//! `kill -9` at random moments of a seal and of the compaction after it. The dataset stays readable; it
 //! contains each seal completely and once, or not at all.
 
 use crate::made_rows::{Name, batch, read_names};
@@ -19,8 +19,8 @@ fn tables() -> [Table; 2] {
     [SampleRow::TABLE, FileRow::TABLE]
 }
 
-/// Rows of seal number `seal` (from 1): sequence `seal`, for three hosts and two databases, each with its
-/// own days.
+/// Rows of the seal numbered `seal`, from 1. Their sequence is `seal`; they belong to three hosts with two
+/// databases each, and each database has its own days.
 fn rows_of(seal: i64, table: &Table) -> Vec<Name> {
     let keys = if table.key.is_empty() { 1 } else { 4 };
     let mut names = Vec::new();
@@ -32,7 +32,7 @@ fn rows_of(seal: i64, table: &Table) -> Vec<Name> {
     names
 }
 
-/// Body of the process that is killed.
+/// Seals again and again, in the child process that the test kills.
 fn seal_for_ever(root: &str) -> ! {
     let mut stdout = std::io::stdout();
     let compaction = Compaction {
@@ -57,14 +57,14 @@ fn seal_for_ever(root: &str) -> ! {
     }
 }
 
-/// Progress that the killed child reported.
+/// Progress of a killed child, from its output.
 struct Strike {
     sealed: i64,
     in_flight: bool,
     in_compaction: bool,
 }
 
-/// Lets a child seal twice, then kills it during the third seal, after `share` of a seal's duration.
+/// Starts a child, lets it seal twice, and kills it after `share` of the duration of a seal.
 fn strike(root: &Path, share: f64) -> Strike {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::killed_seals_are_whole_or_absent"])
@@ -125,7 +125,7 @@ fn killed_seals_are_whole_or_absent() {
         let dataset = Dataset::open(folder.path()).unwrap();
         assert_eq!(dataset.verify().problems, []);
         let held = seals_held(&dataset);
-        // A seal may be durable although the child was killed before reporting it.
+        // The child may have been killed when a seal was durable but not yet reported.
         assert!(
             held == strike.sealed || held == strike.sealed + 1,
             "{held} seals after {} were told of, seed {seed}",
@@ -145,7 +145,7 @@ fn killed_seals_are_whole_or_absent() {
     assert_eq!(orphans(folder.path()), Vec::<PathBuf>::new());
 }
 
-/// Number of seals in the dataset; each must be complete in every table.
+/// Number of seals in the dataset. Asserts that each is complete in every table.
 fn seals_held(dataset: &Dataset) -> i64 {
     let counts = tables().map(|table| {
         let mut seals = 0;

@@ -1,4 +1,4 @@
-//! Rows for the tests, each derived from its identity alone, so that rows read can be checked.
+//! Rows for the tests. All values of a row are derived from its identity, so that the rows read can be checked.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -8,10 +8,10 @@ use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use std::path::Path;
 
-/// 2026-11-20 23:59:00 UTC; a minute later, rows belong to the next day.
+/// 2026-11-20 23:59:00 UTC; rows a minute later belong to the next day.
 pub(crate) const START_MS: i64 = 1_795_219_140_000;
 
-/// Identity of a row of `samples` (`key` 0) or `files`, ordered as in the dataset within a host.
+/// Identity of a row of `samples` (`key` is 0) or of `files`. Identities are ordered as a host's rows in a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     pub(crate) host: String,
@@ -22,7 +22,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// Identity whose time is derived from database and sequence, as from a host's clock.
+    /// Identity with a time that depends on the database and the sequence, as with a host's clock.
     pub(crate) fn new(host: u8, database: u8, sequence: i64, key: i64) -> Self {
         Self {
             host: format!("host-{host}"),
@@ -34,7 +34,7 @@ impl Name {
     }
 }
 
-/// A batch of `samples` or `files` with one row for each name, in their order.
+/// A batch of `samples` or `files` with one row for each of `names`, in their order.
 pub(crate) fn batch(table: &Table, names: &[Name]) -> RecordBatch {
     let mut rows = RowsBuilder::new(table);
     for name in names {
@@ -64,8 +64,8 @@ pub(crate) fn batch(table: &Table, names: &[Name]) -> RecordBatch {
     rows.finish().unwrap()
 }
 
-/// Identities of a host's rows as the dataset returns them; panics if a row's value belongs to
-/// another row.
+/// Identities of a host's rows, in the order in which the dataset returns them. Panics if a row has the value
+/// of another row.
 pub(crate) fn read_names(dataset: &Dataset, table: &Table, host: &str) -> Vec<Name> {
     let (key, value) = if table.key.is_empty() {
         ("sequence", "mem_free_bytes")

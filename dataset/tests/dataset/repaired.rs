@@ -1,5 +1,5 @@
-//! Repair: all rows of sound record batches are kept, the dataset verifies afterwards, and lost rows are
-//! counted and can be added again.
+//! Repair: all rows of sound record batches are kept, and the dataset verifies afterwards. Lost rows are
+//! counted, and can be added again.
 
 use crate::made_rows::{Name, batch, copy, read_names};
 use arrow::array::AsArray;
@@ -20,10 +20,10 @@ use std::time::{Duration, SystemTime};
 
 const HOSTS: u8 = 9;
 
-/// Rows, by host and key.
+/// Host and key of each row.
 type Keys = BTreeSet<(String, i64)>;
 
-/// Rows of sequence 5 for some hosts, each with equally many files: three record batches.
+/// Rows with sequence 5 of nine hosts. Host 4 has 1500 files and the others 300, which gives three record batches.
 fn names() -> Vec<Name> {
     let keys = |host: u8| 0..if host == 4 { 1500 } else { 300 };
     let of_host = |host| keys(host).map(move |key| Name::new(host, 0, 5, key));
@@ -44,7 +44,7 @@ fn sealed() -> &'static Path {
     folder.path()
 }
 
-/// The record batches of a file: their byte ranges, and the keys and hosts of their rows.
+/// The record batches of a file: for each, its range of bytes, and the hosts and keys of its rows.
 fn batches(file: &[u8]) -> Vec<(Range<usize>, Keys)> {
     let length = read_footer_length(*file.last_chunk::<10>().unwrap()).unwrap();
     let footer = &file[file.len() - 10 - length..file.len() - 10];
@@ -127,7 +127,7 @@ proptest! {
         }
         prop_assert_eq!(fs::read(root.join(".damaged").join(&path)).unwrap(), altered);
 
-        // A sender that still has the lost rows sends them again, once.
+        // A sender sends all rows again; only the lost ones are added.
         let mut writer = Writer::open(root).unwrap();
         writer.append(&FileRow::TABLE, batch(&FileRow::TABLE, &names())).unwrap();
         prop_assert_eq!(writer.seal().unwrap().rows, lost);
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(Dataset::open(root).unwrap().rows(&FileRow::TABLE), names().len() as u64);
     }
 
-    /// However bad the damage, the repair ends and the rest verifies.
+    /// However bad the damage is, the repair ends, and the remaining dataset verifies.
     #[test]
     fn a_file_damaged_all_over_ends_in_a_sound_dataset(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..200),
@@ -203,7 +203,7 @@ fn a_lost_or_damaged_manifest_is_made_anew() {
     }
 }
 
-/// Files that a killed compaction left in place are not counted as additional rows.
+/// A killed compaction leaves the old files and the merged one; the repair does not count their rows twice.
 #[test]
 fn no_row_is_there_twice_after_the_manifest_was_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ fn what_is_no_dataset_is_not_made_one() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// An open writer can repair its dataset and continue.
+/// A writer that has the dataset open can repair it and continue.
 #[test]
 fn a_writer_repairs_what_it_writes_to() {
     let folder = tempfile::tempdir().unwrap();

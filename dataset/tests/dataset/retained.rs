@@ -19,7 +19,7 @@ const MINUTE_MS: i64 = 60_000;
 /// 2026-11-21 00:00:00 UTC.
 const DAY_MS: i64 = START_MS + MINUTE_MS;
 
-/// The time `days` after the day of the rows.
+/// A time `days` days after the day of the rows.
 fn days_later(days: u64) -> SystemTime {
     let day = SystemTime::UNIX_EPOCH + Duration::from_millis(DAY_MS as u64);
     day + Duration::from_secs(days * DAY_S + 3600)
@@ -33,7 +33,7 @@ fn all_steps(writer: &mut Writer, policy: &Policy, now: SystemTime) -> Vec<Reten
 fn days_are_dropped_by_table_and_details_before() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(folder.path()).unwrap();
-    // Rows on two days: at 23:59:20 on the 20th, and on the 21st.
+    // Two rows of each table: one at 23:59:20 on the 20th, one on the 21st.
     let names = [Name::new(1, 0, 1, 0), Name::new(1, 0, 9, 0)];
     for table in [SampleRow::TABLE, FileRow::TABLE] {
         writer.append(&table, batch(&table, &names)).unwrap();
@@ -64,7 +64,7 @@ fn days_are_dropped_by_table_and_details_before() {
     assert_eq!(all_steps(&mut writer, &policy, days_later(5)).len(), 2);
     assert_eq!(dates(&FileRow::TABLE), Vec::<String>::new());
     assert_eq!(dates(&SampleRow::TABLE), ["2026-11-21"]);
-    // A reader that opened the dataset before continues.
+    // A reader that opened the dataset before the steps can still read.
     assert_eq!(read_names(&before, &FileRow::TABLE, "host-1").len(), 2);
     assert_eq!(open().verify().problems, []);
 }
@@ -93,9 +93,9 @@ fn what_belongs_to_no_sample_is_left_as_it_is() {
 struct Sight {
     available_bytes: i64,
     gap_before: bool,
-    /// File and its cached bytes; `None`: no longer in use.
+    /// File, with its cached bytes; cached bytes of `None` mean that it is no longer in use.
     file: Option<(i64, Option<i64>)>,
-    /// A source's idle time, if it changed.
+    /// Idle time of a source of activity, if it changed.
     idle_ms: Option<i64>,
     absent: Option<(bool, i64)>,
 }
@@ -115,8 +115,7 @@ fn sight() -> impl Strategy<Value = Sight> {
     )
 }
 
-/// Records a host's day with a sample per minute; sequences count from 10, and a gap takes
-/// one.
+/// Records a host's day with a sample per minute. Sequences count from 10; a gap takes one, too.
 fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
     let mut tables: BTreeMap<&str, RowsBuilder> = BTreeMap::new();
     fn add<R: Row>(tables: &mut BTreeMap<&str, RowsBuilder>, identity: Identity<'_>, row: R) {
@@ -194,7 +193,7 @@ fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
     }
 }
 
-/// A host's rows of some columns, with sequence and time first.
+/// A host's rows, as texts: the sequence, the time, and then `columns`.
 fn read(root: &Path, table: &Table, host: &str, columns: &[&str]) -> Vec<Vec<String>> {
     let mut wanted = vec!["sequence", "time"];
     wanted.extend(columns);
@@ -226,7 +225,7 @@ fn number(text: &str) -> i64 {
     text.parse().unwrap()
 }
 
-/// Rows valid at each sample, by sequence and as text, computed slowly.
+/// Rows that are valid at each sample, as texts, by the sample's sequence; computed in the slow, obvious way.
 fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
     let samples = read(root, &SampleRow::TABLE, host, &["is_complete_state"]);
     let files = read(
@@ -260,7 +259,7 @@ fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
             state.insert(format!("file {}", row[2]), told);
         }
         for row in activity.iter().filter(now) {
-            // Time of the last activity.
+            // The time of the last activity stays the same when a row is moved.
             let moment = number(&row[1]) - number(&row[3]);
             state.insert(row[2].clone(), format!("since {moment}"));
         }
@@ -323,10 +322,9 @@ proptest! {
         prop_assert_eq!(lows(&kept), lows(&samples));
         let buckets: BTreeSet<i64> = samples.iter().map(|row| bucket(row)).collect();
         let runs = 1 + gaps.len();
-        // Each run keeps one sample per bucket, the first and the last; a gap may split a
-        // bucket.
+        // Each run keeps its first and last sample, and one per bucket; a gap may divide a bucket between two runs.
         prop_assert!(kept.len() <= buckets.len() + 3 * runs, "{} of {}", kept.len(), samples.len());
-        // The next kept sample has the lowest value of those in between, and no time is lost.
+        // A kept sample has the lowest value since the kept one before it, and the sum of the intervals is unchanged.
         let sum = |rows: &[Vec<String>]| -> i64 {
             rows.iter().filter(|row| !row[3].is_empty()).map(|row| number(&row[3])).sum()
         };
@@ -362,7 +360,7 @@ proptest! {
         prop_assert_eq!(of, sequences);
         prop_assert_eq!(read(root, &GapRow::TABLE, "a", &["cause"]), gaps);
 
-        // Repeating it does nothing, even if only the files say that it was done.
+        // A second thinning does nothing, even if only the files, and no manifest, state that they were thinned.
         prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
         drop(writer);
         fs::remove_file(root.join("manifest.json")).unwrap();
@@ -370,7 +368,7 @@ proptest! {
         let mut writer = Writer::open(root).unwrap();
         prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
 
-        // A sender that repeats the day changes nothing in the end.
+        // If a sender repeats the day, its rows are thinned again, and the lowest values are the same.
         record(&mut writer, "a", &day);
         let added = writer.seal().unwrap().rows;
         let steps = all_steps(&mut writer, &policy, days_later(9)).len();

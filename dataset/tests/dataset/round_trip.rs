@@ -1,5 +1,4 @@
-//! Rows written are read back sorted, once, and by host, whatever the order and number of
-//! seals.
+//! Rows that were written are read back by host, sorted and once, whatever the order of rows and the number of seals.
 
 use crate::made_rows::{Name, batch, read_names};
 use arrow::array::AsArray;
@@ -47,7 +46,7 @@ fn seals_add_up_to_the_sorted_set(table: &Table, seals: &[Vec<Name>]) {
     }
     assert_eq!(found, expected.iter().cloned().collect::<Vec<_>>());
 
-    // The files themselves hold no repeats, for readers that ignore the manifest.
+    // The files themselves have no repetitions, so that readers that ignore the manifest see none.
     assert_eq!(dataset.rows(table), expected.len() as u64);
     let scanned: usize = dataset.scan(table).map(|b| b.unwrap().num_rows()).sum();
     assert_eq!(scanned, expected.len());
@@ -141,7 +140,7 @@ fn hosts_with_few_rows_share_a_batch_and_are_read_apart() {
         let host = &expected[0].host;
         assert_eq!(&read_names(&dataset, &table, host), &expected);
     }
-    // The file's own order is day by day and host by host.
+    // Rows in the file are ordered by day and then by host.
     let scanned: Vec<_> = dataset.scan(&table).map(Result::unwrap).collect();
     let schema = scanned[0].schema();
     assert_eq!(
@@ -153,7 +152,7 @@ fn hosts_with_few_rows_share_a_batch_and_are_read_apart() {
     );
 }
 
-/// A collector appends the few rows of every agent as they arrive.
+/// A collector appends few rows at a time, as agents send them. These must not take more memory than their rows.
 #[test]
 fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +168,7 @@ fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
     assert!(bytes < 3 * whole.get_array_memory_size(), "{bytes} bytes");
     assert_eq!(writer.seal().unwrap().rows, 5000);
     assert_eq!((writer.pending_rows(), writer.pending_bytes()), (0, 0));
-    // The writer stays open, and knows which rows it has sealed.
+    // A writer that stays open knows which rows it has already sealed.
     writer.append(&table, whole).unwrap();
     let again = writer.seal().unwrap();
     assert_eq!((again.rows, again.repeated_rows), (0, 5000));

@@ -1,5 +1,4 @@
-//! A selection returns what a filter over all rows would, and costs only what it
-//! returns.
+//! A selection returns the same rows as a filter over all rows, but reads only the files that it needs.
 
 use crate::made_rows::{Name, START_MS, batch};
 use arrow::array::AsArray;
@@ -39,7 +38,7 @@ fn selected(dataset: &Dataset, table: &Table, selection: &Selection) -> Vec<Reco
     batches.collect::<Result<_, _>>().unwrap()
 }
 
-/// Reads every row, then filters.
+/// Reads every row, and then filters: the obvious way to select.
 fn filtered(dataset: &Dataset, table: &Table, selection: &Selection) -> RecordBatch {
     let batches: Vec<_> = dataset.scan(table).map(Result::unwrap).collect();
     let schema = gleaner_schemas::arrow::schema(table).into();
@@ -130,7 +129,7 @@ fn batches_are_of_one_day_and_host_in_the_datasets_order() {
     assert_eq!(found, [day, day].concat());
 }
 
-/// Four files, each of one day and one host; and the dataset's folder.
+/// A dataset of four files, each of one day and one host; and the dataset's folder.
 fn four_files() -> (tempfile::TempDir, Dataset) {
     let folder = tempfile::tempdir().unwrap();
     let of = |host| (0..6).map(move |sequence| Name::new(host, 0, sequence, 1));

@@ -18,7 +18,7 @@ fn open(root: &Path, host: u8) -> Writer {
     .unwrap()
 }
 
-/// Reopens the host's writer for each seal, so that it cleans up while the others work.
+/// Opens the host's writer again for each seal, so that it cleans up while the other writers work.
 fn write(root: &Path, host: u8) {
     let table = SampleRow::TABLE;
     let compaction = Compaction {
@@ -59,7 +59,7 @@ fn they_do_not_disturb_each_other_and_readers_see_all() {
     holds_all(root);
     assert!(root.join("manifests/collector-1.json").exists());
 
-    // A lost manifest is rebuilt from its own writer's files only.
+    // A writer's lost manifest is rebuilt from the files of this writer only.
     let manifest = |host| fs::read(root.join(format!("manifests/collector-{host}.json"))).unwrap();
     let before = [manifest(1), manifest(2)];
     fs::remove_file(root.join("manifests/collector-1.json")).unwrap();

@@ -22,13 +22,13 @@ fn count(bytes: isize) {
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,5 +1,5 @@
-//! Structure-aware mutations of batches: each batch is rejected or accepted, and decoding uses memory bounded
-//! by the batch's content.
+//! Mutations of batches that know the batches' structure. Each batch is rejected or accepted, and the memory
+//! for decoding is bounded by the batch's content.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod allocated;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 const HOST: &str = "00112233445566778899aabbccddeeff";
 const DATABASE: &str = "ffeeddccbbaa99887766554433221100";
-/// Day 2026-11-20 UTC.
+/// The day 2026-11-20 UTC, counted from 1970-01-01.
 const DAY: i64 = 20_777;
 const DAY_MS: i64 = 86_400_000;
-/// Bytes that decoding may use beyond those per byte of content.
+/// Bytes that decoding may use in addition to `PER_BYTE` for each byte of content.
 const SPARE_BYTES: usize = 4 << 20;
-/// Bytes that decoding may use per byte of content: the content itself while it grows, four of absent
-/// columns, arrays.
+/// Bytes that decoding may use per byte of content: for the content itself while it grows, for arrays, and
+/// four bytes for absent columns.
 const PER_BYTE: usize = 16;
 
 /// `count` rows of a table.
@@ -52,29 +52,29 @@ fn some(table: usize, count: usize) -> RecordBatch {
 /// A mutation of a batch.
 #[derive(Clone, Debug)]
 enum Mutation {
-    /// Removes all columns from this one on.
+    /// Removes all columns from this index on.
     Keep(usize),
-    /// Removes one column.
+    /// Removes the column at this index.
     Drop(usize),
     /// Removes all columns and claims this many rows.
     Claim(u32),
-    /// Turns a column of numbers into texts, or the reverse.
+    /// Turns a column of numbers into one of texts, or the reverse.
     Retype(usize),
-    /// Renames a column.
+    /// Gives a column another name.
     Rename(usize, String),
     /// Gives every value of a text column this many bytes.
     Text(usize, usize),
-    /// Sets each row this many days after the previous one.
+    /// Sets the time of each row to this many days after the previous row.
     Days(i64),
-    /// Sets all rows to this time.
+    /// Gives all rows this time.
     Time(i64),
-    /// Sets all rows to this sequence.
+    /// Gives all rows this sequence number.
     Sequence(i64),
     /// Repeats the rows this many times, each time in a separate message.
     Repeat(usize),
     /// Adds this many messages without rows.
     Empty(usize),
-    /// Sets another table name or version.
+    /// Sets another table name or another schema version.
     Label(String, String),
 }
 
@@ -109,7 +109,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// A stream under construction.
+/// A stream that is being built.
 struct Stream {
     schema: Schema,
     columns: Vec<ArrayRef>,

@@ -1,6 +1,6 @@
-//! The cells of the paper's tables for synthetic hosts, computed from the model's lives alone. The analysis'
-//! definitions are repeated here without datasets, so that thousands of weeks can be tried; `gleaner
-//! fidelity` measures the same cells on traces with the analysis itself.
+//! The cells of the paper's tables for synthetic hosts, computed from the hosts' simulated lives, without
+//! traces. The definitions of the analysis are repeated here without datasets, so that thousands of weeks can
+//! be tried. `gleaner fidelity` measures the same cells on traces, with the analysis itself.
 
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_traces::synth::{Cluster, Moment};
@@ -9,7 +9,8 @@ use std::ops::{AddAssign, Range};
 pub(crate) const MIB: i64 = 1 << 20;
 /// Regions (columns) of Table 4, MiB.
 pub(crate) const REGIONS_MIB: [i64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
-/// Thresholds (rows) of Table 3, MiB; its columns after the first are `INTERVALS`.
+/// Thresholds (rows) of Table 3, MiB. Its first column counts the hosts without a dip; `INTERVALS` has the
+/// minimum numbers of dips of the other columns.
 pub(crate) const DIPS_MIB: [i64; 3] = [8, 6, 4];
 pub(crate) const INTERVALS: [usize; 5] = [1, 6, 11, 21, 31];
 const INTERVAL_MS: i64 = 90_000;
@@ -17,7 +18,7 @@ const INTERVAL_MS: i64 = 90_000;
 const FIRST_MS: i64 = 20_000;
 const SHORTEST_MS: i64 = 300_000;
 
-/// Sums over samples, from which means and deviations follow.
+/// Sums over samples, for means and deviations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     count: f64,
@@ -46,7 +47,7 @@ impl Sums {
     }
 }
 
-/// Lengths of periods.
+/// Number of periods, and their total length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lengths {
     pub(crate) count: f64,
@@ -64,7 +65,7 @@ impl Lengths {
     }
 }
 
-/// Measurements of some hosts.
+/// Measurements, summed over some hosts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
     pub(crate) hosts: f64,
@@ -188,7 +189,7 @@ struct Idle {
     to_ms: i64,
 }
 
-/// Idle periods as the analysis finds them (analysis/src/owner/idle.rs), for a trace without gaps.
+/// Idle periods by the rules of the analysis (analysis/src/owner/idle.rs), for a trace without gaps.
 fn idle_periods(moments: &[Moment], first_ms: i64) -> Vec<Idle> {
     let rule = IdleRule::default();
     let mut state = IdleState::default();
@@ -237,8 +238,8 @@ fn idle_periods(moments: &[Moment], first_ms: i64) -> Vec<Idle> {
     periods
 }
 
-/// Live file cache at each sample. Files come into use in order of popularity, so that the files accessed
-/// during a time are the largest set in use at any moment of it.
+/// File cache in use at each sample, as the analysis counts it. Files come into use in order of popularity:
+/// the files accessed during a time are therefore the largest set that is in use at any moment of that time.
 fn live_files(moments: &[Moment], idle: &[Idle]) -> Vec<i64> {
     let most = |samples: Range<usize>| {
         moments[samples]
@@ -263,7 +264,7 @@ fn live_files(moments: &[Moment], idle: &[Idle]) -> Vec<i64> {
     live
 }
 
-/// Lengths of a region's periods in some windows, each with its own end
+/// Adds the lengths of a region's availability periods in `windows`: samples, and the end of the last period
 /// (analysis/src/availability/periods/window.rs).
 fn periods(
     windows: &[(Range<usize>, i64)],

@@ -8,21 +8,22 @@ const CATEGORIES: [&str; 4] = ["kernel", "file cache", "process", "available"];
 const CLASSES: [&str; 4] = ["32 MB", "64 MB", "128 MB", "256 MB"];
 const COLUMNS: [&str; 6] = ["0", ">=1", ">=6", ">=11", ">=21", ">=31"];
 const SCOPES: [&str; 2] = ["all", "idle"];
-/// Differences that count as an error of 1, by kind of cell.
+/// Difference from the paper that counts as a distance of 1, for each kind of cell.
 const MEAN: f64 = 0.01;
 const DEVIATION: f64 = 0.03;
 const DIP_HOSTS: f64 = 1.5;
 const LENGTH: f64 = 0.06;
-/// Deviations within this share of the paper's count as equal.
+/// A deviation that differs from the paper's by at most this share counts as equal.
 const FREE: f64 = 0.15;
-/// Distance above which a cell's error grows no faster than its distance.
+/// Distance above which a cell's error grows only linearly with the distance.
 const LINEAR_FROM: f64 = 3.0;
-/// Distance above which a length's error hardly grows: some lengths contradict others, and those that can be
-/// met should be.
+/// Distance above which the error of a length hardly grows. Some of the paper's lengths contradict others;
+/// the fit should then meet those that can be met.
 const GIVEN_UP_FROM: f64 = 2.5;
 
-/// Cells excluded after trials: fitting them moved other cells away and brought them no nearer (docs/synth.md
-/// names the contradictions). They count as little as cells that no trace can have.
+/// Cells that are left out after trials: fitting them did not bring them nearer, and moved other cells away
+/// (docs/synth.md names the contradictions). Their errors have as little weight as those of cells that no
+/// trace can have.
 const GIVEN_UP: [(&str, &str); 9] = [
     ("32 MB, idle", "8 MB"),
     ("32 MB, idle", "16 MB"),
@@ -66,7 +67,7 @@ pub(crate) enum Place {
 pub(crate) struct Term {
     pub(crate) ours: f64,
     pub(crate) error: f64,
-    /// Signed distance: too large or too small.
+    /// Distance with its sign; positive if our figure is too large.
     pub(crate) distance: f64,
 }
 
@@ -131,7 +132,7 @@ impl Target {
     }
 }
 
-/// All classes together, each weighted by its number of hosts in the clusters.
+/// Cells of all classes together; each class has the weight of its number of hosts in the clusters.
 fn pooled(measured: &[Cells], counts: &[f64]) -> Cells {
     let mut all = Cells::default();
     for (cells, count) in measured.iter().zip(counts) {

@@ -1,15 +1,16 @@
 //! A step of the Levenberg–Marquardt method, with slopes from finite differences.
 
-/// Change of a parameter, in its unbounded form, from which its slope is measured.
+/// Change of a parameter's unbounded form by which the slope is measured.
 const DIFFERENCE: f64 = 0.12;
 /// Largest change of one parameter in a step.
 const FURTHEST: f64 = 0.7;
-/// Number of steps tried from the same slopes, each damped more than the last by `FACTOR`.
+/// Number of steps tried from the same slopes; the damping of each is `FACTOR` times that of the one before.
 const TRIES: i32 = 5;
 const FACTOR: f64 = 5.0;
 
-/// Moves to a point with a smaller sum of squared distances, or stays; returns the point and the result
-/// of `of` there. `caution`, the damping, carries over to the next step.
+/// Moves from `from` to a point with a smaller sum of squared distances, or stays there. Returns the point,
+/// and what `of` returns beside the distances at that point. `caution` is the damping; the next call
+/// continues with it.
 pub(crate) fn step<T>(
     from: &[f64],
     caution: &mut f64,
@@ -58,7 +59,7 @@ pub(crate) fn step<T>(
     (best.1, best.2)
 }
 
-/// The least-squares step, damped.
+/// Solves the damped least-squares equations for the step.
 fn solve(slopes: &[Vec<f64>], distances: &[f64], damping: f64) -> Vec<f64> {
     let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let n = slopes.len();

@@ -1,12 +1,13 @@
-//! Calibrates the fleet `acharya-setia` to Tables 2 to 4 of the paper (Table 1 is given: which hosts there are):
+//! Calibrates the fleet `acharya-setia` to Tables 2 to 4 of the paper (Table 1, the list of hosts, is an input):
 //!
 //! `cargo run --release -p gleaner-traces --example calibrate -- [--rounds N] [--hop FAR] [--write traces/presets/acharya-setia.toml]`
 //!
-//! Method: Levenberg–Marquardt least squares over the tables' cells (`error.rs`), the parameters of one class
-//! at a time, with slopes from finite differences. Every trial uses the same random numbers (each part of a
-//! host has its own stream), so that a difference is mostly due to the parameter. Rounds begin with random
-//! hops out of a local minimum. Classes are fitted to hosts of cluster A, the 32 MB class to hosts of B,
-//! which alone has them. The report then covers the other cluster's hosts and seeds not used in the fit.
+//! Method: Levenberg–Marquardt least squares over the tables' cells (`error.rs`), with slopes from finite
+//! differences. The parameters of one class are fitted at a time. Every trial uses the same random numbers
+//! (each part of a host has its own stream), so that a difference is mostly due to the parameter. Most rounds
+//! begin with random hops, to leave a local minimum. Classes are fitted to hosts of cluster A; only the 32 MB
+//! class is fitted to hosts of B, the only cluster that has such hosts. The report then covers the other
+//! cluster's hosts and seeds that the fit did not use.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod cells;
@@ -23,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Minimum number of hosts that a class is fitted to; and the first seeds of the fit and of the report.
+/// Minimum number of hosts to which a class is fitted. `SEEDS`: first seed of the fit, and of the report.
 const HOSTS_AT_LEAST: usize = 400;
 const SEEDS: (u64, u64) = (1, 1001);
 
@@ -96,7 +97,7 @@ fn fitted_to(class: &str) -> &'static str {
     if class == "32 MB" { "b" } else { "a" }
 }
 
-/// Hosts of each class in both clusters.
+/// Number of hosts of each class, in both clusters together.
 fn counts(fleet: &Fleet) -> Vec<f64> {
     let both = fleet.cluster(Some("both")).unwrap();
     let of = |name: &str| {
@@ -109,7 +110,7 @@ fn counts(fleet: &Fleet) -> Vec<f64> {
     fleet.classes.iter().map(|c| of(&c.name) as f64).collect()
 }
 
-/// Cells of one class' hosts in a cluster, over as many seeds as give enough hosts.
+/// Cells of the hosts of one class in a cluster, over as many seeds as `HOSTS_AT_LEAST` hosts need.
 fn measure(
     fleet: &Fleet,
     class: usize,
@@ -202,12 +203,13 @@ fn fit(
     }
 }
 
-/// Least-squares steps per round; and hops: with `--hop FAR`, all rounds but each `HOPS`-th begin with a
-/// random change of up to FAR in each parameter's unbounded form. The result is kept if it is better.
+/// Number of least-squares steps per round. `HOPS`: with `--hop FAR`, all rounds except each `HOPS`-th begin
+/// with a random change of each parameter's unbounded form by at most FAR. A round's result is kept only if
+/// it is better.
 const STEPS: usize = 1;
 const HOPS: usize = 4;
 
-/// Text of the fleet's file; the part before the classes is unchanged.
+/// Text of the fleet's file with the fitted classes; the part before the classes is unchanged.
 fn written(fleet: &Fleet) -> String {
     let before = Preset::AcharyaSetia
         .text()

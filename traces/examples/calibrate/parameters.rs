@@ -115,8 +115,8 @@ pub(crate) const FITTED: [Parameter; 22] = [
     parameter("away.mib", |c| &mut c.away.mib, 0.1, 800.0),
 ];
 
-/// Parameters of classes without rows of their own in the tables, which count in the rows of all hosts:
-/// their idle times, and the users of their memory.
+/// Parameters fitted for classes without rows of their own in the tables. Such classes affect only the rows
+/// of all hosts, through their idle times and through the programs that use their memory.
 pub(crate) const LARGE: [&str; 4] = [
     "background.per_hour away",
     "hogs.per_hour away",
@@ -124,7 +124,7 @@ pub(crate) const LARGE: [&str; 4] = [
     "away.mib",
 ];
 
-/// Parameters of a class, by name.
+/// Parameters to fit for the class called `name`.
 pub(crate) fn of_class(name: &str) -> Vec<&'static Parameter> {
     let is_large = matches!(name, "320 MB" | "1024 MB");
     FITTED

@@ -1,8 +1,8 @@
 //! Times at which memory was available on each host, as two tables in columnar files.
 //!
 //! ```text
-//! periods.parquet   times in which the region could be had, with what ended them
-//! samples.parquet   what each sample says: available, harvestable, idle, what could be lent
+//! periods.parquet   times during which the region was available, and what ended each
+//! samples.parquet   for each sample: available and harvestable memory, idle or not, and quotas
 //! ```
 //!
 //! Rows are in the order of the hosts' ids, and of time. Columns, types and units: docs/exports.md.
@@ -24,7 +24,7 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The two files being written.
+/// An export of availability; its two files are being written.
 pub struct Availability {
     out_dir: PathBuf,
     region_bytes: i64,

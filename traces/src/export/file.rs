@@ -21,7 +21,7 @@ use std::sync::Arc;
 impl Format {
     pub(super) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Arrow];
 
-    /// File name suffix.
+    /// Suffix of file names in this format.
     pub(super) fn ending(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -140,8 +140,8 @@ fn arrow(
     FileWriter::try_new_with_options(BufWriter::new(file), schema, options)
 }
 
-/// Batch with its time zone as an offset: Arrow's text formatter would need a time zone database, too large
-/// for "UTC" alone.
+/// Batch whose time zone is written as an offset. For the name "UTC", Arrow's text formatter would need a
+/// time zone database, which is too large for one zone.
 fn with_offset(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let mut columns = batch.columns().to_vec();
     let mut fields: Vec<FieldRef> = batch.schema_ref().fields().to_vec();

@@ -1,4 +1,4 @@
-//! The folder of an export: the mark that identifies it, and removal of an earlier export.
+//! The folder of an export: the file that identifies it as an export, and the removal of an earlier export.
 
 use super::unfinished::hidden;
 use super::{Format, names};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// File that distinguishes an export from any other folder.
 const MARK: &str = "gleaner-export.json";
 
-/// Prepares `out_dir`: creates it, or removes the export in it; rejects anything else.
+/// Prepares `out_dir`: creates the folder, or removes the export in it. Rejects a folder with other files.
 pub(super) fn begin(out_dir: &Path, format: &str) -> Result<()> {
     let cannot = |action| ExportError::io::<io::Error>(action, out_dir);
     fs::create_dir_all(out_dir).map_err(cannot("create folder"))?;
@@ -36,8 +36,8 @@ pub(super) fn mark(out_dir: &Path, format: &str, is_whole: bool) -> Result<()> {
     fs::write(&path, format!("{text:#}\n")).map_err(ExportError::io("write", path))
 }
 
-/// Adds the meaning of imported hosts' figures to the description of a finished export, if its dataset has
-/// imported hosts.
+/// Adds the meaning of imported hosts' figures to a finished export's description, if the dataset
+/// has imported hosts.
 ///
 /// # Errors
 /// Errors of reading or writing.

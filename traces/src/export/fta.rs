@@ -1,14 +1,14 @@
 //! Events of the Failure Trace Archive (Kondo, Javadi, Iosup, Epema 2010), in its tab-separated tables.
 //!
 //! ```text
-//! event_trace.tab   a node was available (1), or not (0), from, until, and why that ended
+//! event_trace.tab   states of nodes: available (1) or not (0), start, end, and why the state ended
 //! node.tab          hosts
-//! component.tab     what of a host the events are of: its memory
+//! component.tab     the part of each host that the events describe: its memory
 //! platform.tab      the dataset
 //! ```
 //!
-//! The archive's own readers split at any white space and count fields: no field may be empty or contain
-//! spaces. Fields and codes: docs/exports.md.
+//! The archive's own programs split lines at any white space and count fields: no field may be empty or
+//! contain spaces. Fields and codes: docs/exports.md.
 
 use super::names::FTA;
 use super::text::{Seconds, TextFile};
@@ -29,7 +29,7 @@ const PLATFORM_FIELDS: &str =
 /// Text for an unknown value.
 const NULL: &str = "NULL";
 
-/// The archive's tables being written.
+/// An export in the archive's format; its tables are being written.
 pub struct Fta {
     out_dir: std::path::PathBuf,
     events: TextFile,
@@ -70,8 +70,8 @@ impl Fta {
 }
 
 impl ByHost for Fta {
-    /// Adds a host. A host with no known state has no events: neither available nor unavailable would be
-    /// true.
+    /// Adds a host. A host without a known state is left out: an event would have to call it available or
+    /// unavailable, and neither would be true.
     fn add(&mut self, host: &HostAvailability) -> Result<()> {
         if !host.is_told {
             return Ok(());
@@ -111,7 +111,7 @@ impl ByHost for Fta {
     }
 }
 
-/// A time in one state.
+/// A time during which a host is available, or unavailable.
 #[derive(Debug, PartialEq, Eq)]
 struct Event {
     is_available: bool,
@@ -120,8 +120,8 @@ struct Event {
     end: Option<EndCause>,
 }
 
-/// Events from the host's first sample to its last, alternately available and unavailable. Unknown times are
-/// unavailable; so is the interval of length 0 between two adjacent periods.
+/// Events from the host's first sample to its last, alternately available and unavailable. Times whose state
+/// is unknown count as unavailable. Between two adjacent periods there is an unavailable event of length 0.
 fn events(host: &HostAvailability) -> impl Iterator<Item = Event> + '_ {
     let not_available = |from_ms, to_ms| Event {
         is_available: false,
@@ -152,8 +152,8 @@ fn events(host: &HostAvailability) -> impl Iterator<Item = Event> + '_ {
     periods.chain(rest)
 }
 
-/// Code for the end of a period: the archive's desktop codes for the owner and the load; for the rest our
-/// own codes, above those in its traces.
+/// Code of the cause that ended a period. The owner and the load have the archive's codes for desktops. The
+/// other causes have our own codes, which are above all codes in the archive's traces.
 fn reason(end: EndCause) -> &'static str {
     match end {
         EndCause::Owner => "2",
@@ -180,7 +180,7 @@ fn notes(question: &AvailabilityQuestion) -> String {
     )
 }
 
-/// `text` as one nonempty field without spaces.
+/// Makes `text` one nonempty field without spaces.
 fn word(text: &str) -> String {
     let word: String = text
         .chars()

@@ -25,7 +25,7 @@ use crate::Result;
 pub use folder::describe_sources;
 use gleaner_schemas::availability::HostAvailability;
 
-/// Counts of an export.
+/// Counts of the files and rows of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
     /// Number of files.

@@ -2,9 +2,9 @@
 //! the share of the host's memory that is available.
 //!
 //! ```text
-//! platform.xml             the hosts, in a zone that says when its clock's 0 is
-//! profiles/00000.state     "time 1" and "time 0"
-//! profiles/00000.share     "time share"
+//! platform.xml             the hosts, in a zone whose properties state the date of the clock's 0
+//! profiles/00000.state     lines of "time 1" (on) and "time 0" (off)
+//! profiles/00000.share     lines of "time share"
 //! ```
 //!
 //! SimGrid does not model memory of hosts. A host's speed here is its memory: as many flop/s as it has bytes,
@@ -20,10 +20,10 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Resolution of a share: a millionth of 16 GiB is 16 KiB.
+/// Number of steps in which shares are written: a millionth of 16 GiB is 16 KiB.
 const SHARE_UNITS: f64 = 1e6;
 
-/// The platform being written.
+/// An export for SimGrid; its platform file is being written.
 pub struct SimGrid {
     out_dir: PathBuf,
     platform: TextFile,
@@ -79,7 +79,7 @@ impl SimGrid {
         TextFile::create(self.out_dir.join(name))
     }
 
-    /// Writes the state profile: off until something is known.
+    /// Writes the state profile: on during availability periods, off at all other times.
     fn write_state(&mut self, host: &HostAvailability) -> Result<()> {
         let mut state = self.profile(ENDINGS[0])?;
         if host
@@ -106,7 +106,7 @@ impl SimGrid {
         let mut line = |time_ms: i64, bytes: i64| -> Result<()> {
             let share = bytes as f64 / host.physical_bytes.max(1) as f64;
             let units = (share * SHARE_UNITS).round().clamp(0.0, SHARE_UNITS) as u64;
-            // After a clock was set back, times repeat: the first value stays.
+            // After the host's clock was set back, times repeat: the earlier value of a time is kept.
             if time_ms < latest_ms {
                 return Ok(());
             }
@@ -140,7 +140,7 @@ impl SimGrid {
 }
 
 impl ByHost for SimGrid {
-    /// Adds a host. A host without usable data is left out, since neither on nor off would be true.
+    /// Adds a host. A host without usable data is left out: neither on nor off would be true.
     fn add(&mut self, host: &HostAvailability) -> Result<()> {
         if !host.is_told {
             return Ok(());
@@ -207,7 +207,7 @@ impl<V: Display> Display for Property<V> {
     }
 }
 
-/// Text as an attribute's value; characters that XML forbids become `_`.
+/// Text as the value of an XML attribute; characters that XML forbids become `_`.
 struct Attribute<'a>(&'a str);
 
 impl Display for Attribute<'_> {

@@ -1,4 +1,4 @@
-//! A dataset as one file per table and date, written batch by batch.
+//! Exports a dataset's tables as one file per table and date, written batch by batch.
 
 use super::file::OpenFile;
 use super::{ExportSummary, Format, folder};
@@ -50,7 +50,7 @@ impl Export {
     }
 }
 
-/// Writes `dataset` to `out_dir` as `export` says; `progress` is called after each batch.
+/// Writes `dataset` to `out_dir` with the options of `export`; `progress` is called after each batch.
 ///
 /// Replaces an export that is in the folder. Days without selected rows get no file.
 ///

@@ -38,8 +38,8 @@ impl TextFile {
     }
 }
 
-/// Milliseconds written exactly as seconds; whole seconds without a decimal point, which some
-/// readers require.
+/// Milliseconds, written as seconds without loss. Whole seconds have no decimal point, because some readers
+/// accept none.
 pub(super) struct Seconds(pub(super) i64);
 
 impl Display for Seconds {

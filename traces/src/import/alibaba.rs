@@ -6,8 +6,8 @@
 //! machine, seconds, CPU %, memory %, memory bandwidth, cache misses, network in and out, disk %
 //! ```
 //!
-//! The machines' memory sizes are not published. 100 % is taken as 100 GiB, so that 1 GiB is 1 %: shares are
-//! the trace's, sizes are not. Nor is the start of the trace published.
+//! The machines' memory sizes are not published. The import takes 100 % as 100 GiB, so that 1 GiB is 1 %: the
+//! shares are those of the trace, the sizes are invented. The date on which the trace starts is not published either.
 
 use super::files::{Line, Lines, cut};
 use super::grouped::{GroupedRow, MachineTable, Table};
@@ -41,7 +41,7 @@ const FILLS: &[ColumnOrigin<'static>] = &[
 
 /// Memory assumed for 100 %.
 const PHYSICAL_BYTES: i64 = 100 << 30;
-/// Parts of a percent in which shares are stored.
+/// Number of parts of a percent: shares are stored as whole numbers of such parts.
 const PARTS: u32 = 1_000_000;
 const COLUMNS: usize = 9;
 /// Maximum length of a machine's name; rows with longer names are malformed.
@@ -51,10 +51,10 @@ const START: Timestamp = Timestamp::constant(1_514_764_800, 0);
 /// Number of rows that fit into 512 MiB.
 const ROWS_AT_ONCE: usize = (512 << 20) / size_of::<Row>();
 
-/// The trace's file.
+/// Importer of the trace's file.
 pub struct Alibaba {
     usage: Usage,
-    /// Name for `hosts.source`; contains the start, on which the times of records depend.
+    /// Name for `hosts.source`. It contains the start of the trace, because the times of records depend on it.
     name: String,
     rows_at_once: usize,
     grouped: Option<MachineTable<Row>>,
@@ -65,7 +65,7 @@ struct Usage {
     start_s: i64,
 }
 
-/// A row that can be read.
+/// Content of a readable row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     /// Seconds since the trace's start.
@@ -75,7 +75,7 @@ struct Row {
 }
 
 impl Alibaba {
-    /// The file at `path`, of a trace that began at `start`; `None`: Monday, 2018-01-01, 00:00 UTC.
+    /// Importer of the file at `path`. The trace began at `start`; `None` means Monday, 2018-01-01, 00:00 UTC.
     #[must_use]
     pub fn new(path: &Path, start: Option<Timestamp>) -> Self {
         let start = start.unwrap_or(START);
@@ -90,8 +90,8 @@ impl Alibaba {
         }
     }
 
-    /// Sets the number of rows held in memory (at least those of one machine); by default as many as fit into
-    /// 512 MiB.
+    /// Sets the number of rows held in memory; by default as many as fit into 512 MiB. At least the rows of
+    /// one machine are held.
     #[must_use]
     pub fn rows_at_once(self, rows_at_once: usize) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Importer for Alibaba {
 }
 
 impl Usage {
-    /// Checks by the first row that the file is this trace.
+    /// Checks from the first row that the file is of this trace.
     fn check(&self) -> Result<(), ImportError> {
         let path = &self.path;
         let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
@@ -210,7 +210,7 @@ impl Table for Usage {
     }
 }
 
-/// Returns true for a line that is no row: empty, or a header, which some copies have.
+/// Returns true for a line without a row: an empty line, or the header that some copies have.
 fn is_none(number: u64, text: &str) -> bool {
     text.trim().is_empty()
         || (number == 1
@@ -260,7 +260,7 @@ fn row(line: &str, start_s: i64) -> Result<Row, RowFault> {
         number("time_stamp", time)?,
         number("mem_util_percent", used)?,
     );
-    // Second 0 stands for any time before or after the trace.
+    // The trace writes second 0 for times before its start or after its end; such rows are rejected.
     let is_within = |s: f64| s > 0.0 && s < f64::from(u32::MAX);
     let is_recorded = |s: f64| TIMES_MS.contains(&((start_s + s as i64) * 1000));
     if !is_within(time) || !is_recorded(time) {

@@ -1,10 +1,11 @@
 //! The Grid Workloads Archive's traces of virtual machines: a folder of CSV files, one per machine, with a
 //! row every 300 s.
 //!
-//! The traces write times and numbers differently ([`Dialect`]); their memory columns have the same names. A
-//! mapping of [`super::csv`] cannot express them: a mapping has one time format for all rows, while Bitbrains
-//! mixes seconds and milliseconds, which are counted here; a mapping rejects `2,0` as a number of CPUs; and
-//! it generates the texts of [`fills`] from column names.
+//! The traces write times and numbers differently ([`Dialect`]); their memory columns have the same names.
+//!
+//! A mapping of [`super::csv`] cannot express these traces. A mapping has one time format for all rows, but
+//! Bitbrains mixes seconds and milliseconds, which are counted here. A mapping rejects `2,0` as a number of
+//! CPUs. And it generates the texts of [`fills`] from column names.
 
 use super::files::{Line, Lines, MachineFile, cut, of_folder};
 use super::readings::{MEMORY_BYTES, TIMES_MS};
@@ -17,7 +18,7 @@ const CPUS: &str = "CPU cores";
 const CAPACITY: &str = "Memory capacity provisioned [KB]";
 const USAGE: &str = "Memory usage [KB]";
 
-/// Columns that each of these traces fills; `available` says how available memory is computed.
+/// Columns that each of these traces fills. `available` is the description of how available memory is computed.
 pub(super) const fn fills(available: &'static str) -> [ColumnOrigin<'static>; 8] {
     const PROVISIONED: &str = "Memory capacity provisioned [KB], of 1024 bytes";
     [
@@ -43,12 +44,12 @@ pub struct Dialect {
     pub number_of: fn(&str) -> Option<f64>,
 }
 
-/// A time as read.
+/// A time in a file's row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time {
-    /// ms since 1970-01-01 UTC, whole.
+    /// Time in ms since 1970-01-01 UTC, a whole number.
     pub ms: f64,
-    /// True if the file has the time in seconds, though its header says ms.
+    /// True if the file gives this time in seconds, although the header says ms.
     pub in_seconds: bool,
 }
 
@@ -71,9 +72,9 @@ pub struct Columns {
 /// A row that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Reading of the row.
+    /// Reading that the row contains.
     pub reading: Reading,
-    /// True if the file has the row's time in seconds, though its header says ms.
+    /// True if the file gives the row's time in seconds, although the header says ms.
     pub in_seconds: bool,
 }
 
@@ -152,17 +153,17 @@ impl Columns {
     }
 }
 
-/// Fields of a line. No field contains a separator, so that quotes can simply be removed.
+/// Fields of a line. No field contains a separator: quotes can simply be removed.
 fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(';').map(|field| field.trim().trim_matches('"'))
 }
 
-/// Converts KiB to whole bytes; a mean over an interval has fractions of a KiB.
+/// Converts KiB to whole bytes. The traces' values are means over an interval, with fractions of a KiB.
 fn bytes(kib: f64) -> i64 {
     (kib * kib_to_bytes(1) as f64).round() as i64
 }
 
-/// The machines' files in a folder.
+/// Importer of a folder with one file per machine.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,

@@ -6,9 +6,9 @@
 //! 1372629804;⇥1;⇥…;⇥4194304.0;⇥131419.73333333334;⇥…
 //! ```
 //!
-//! Memory usage is the active memory that the hypervisor estimated from a few pages: less than the machine's
-//! own kernel would report. Available memory computed from it is an **upper bound**. CPU use is no load
-//! average, and the trace lacks owners, processes and files: all these are absent.
+//! "Memory usage" is the active memory, which the hypervisor estimated from a few pages; it is less than the
+//! machine's own kernel would report. Available memory computed from it is an **upper bound**. CPU use is no
+//! load average, and the trace has no owners, processes or files: all these are absent.
 
 use super::archive::{Archive, Dialect, Time, fills};
 use super::{ColumnOrigin, Source};
@@ -35,11 +35,11 @@ pub const FAST_STORAGE: Source<'static> = Source {
     ..RND
 };
 
-/// Numbers below are times in seconds, those above in ms: as seconds the limit is in the year 5138, as ms in
-/// 1973.
+/// Limit between the two time units: smaller numbers are seconds, larger ones are ms. In seconds the limit is
+/// in the year 5138, in ms in 1973.
 const SECONDS_BELOW: f64 = 1e11;
 
-/// Times in ms according to the header, often in seconds; numbers with a decimal point.
+/// Times are in ms by the header, but often in seconds. Numbers have a decimal point.
 pub const DIALECT: Dialect = Dialect {
     time: "Timestamp [ms]",
     time_of: |text| {
@@ -51,7 +51,7 @@ pub const DIALECT: Dialect = Dialect {
     number_of: |text| text.parse().ok(),
 };
 
-/// The machines in `folder`, as `source` ([`RND`] or [`FAST_STORAGE`]).
+/// Importer of the machines in `folder`, whose trace is `source` ([`RND`] or [`FAST_STORAGE`]).
 #[must_use]
 pub fn importer(folder: &Path, source: Source<'static>) -> Archive {
     Archive::new(folder, source, &DIALECT)

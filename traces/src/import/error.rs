@@ -1,4 +1,4 @@
-//! Errors of imports, each with its place and a remedy.
+//! Errors of imports; each has its place and a remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
@@ -26,12 +26,12 @@ pub enum ImportError {
         /// Text that was expected.
         expected: String,
     },
-    /// A line that makes the rest unusable.
+    /// A fault in a line; the rest of the file is then unusable.
     #[error("{} line {line}: {found}; {advice}", path.display())]
     Line {
         /// Path of the file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: u64,
         /// Text that was found.
         found: String,
@@ -66,7 +66,7 @@ pub enum ImportError {
         /// Name and error output of the program.
         said: String,
     },
-    /// A name that cannot be turned into an id.
+    /// A file name that is not UTF-8, so that no host id can be derived from it.
     #[error("{}: its name is not UTF-8; rename the file", path.display())]
     Name {
         /// Path of the file.
@@ -111,7 +111,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// For `map_err`: `action` on `path` failed.
+    /// Returns a function for `map_err`: `action` on `path` failed.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -1,4 +1,4 @@
-//! The files of a folder, one per machine, and their lines.
+//! Lists the files of a folder, one per machine, and reads their lines.
 
 use super::ImportError;
 use std::fs::{self, File};
@@ -59,7 +59,7 @@ pub(super) struct Lines<R> {
     number: u64,
 }
 
-/// A line without its end.
+/// A line, without its newline character.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Text(&'a str),
@@ -82,7 +82,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line and its number, from 1.
+    /// Reads the next line; returns it with its number, which counts from 1.
     pub(super) fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
         self.line.clear();
         if self.read_part()? == 0 {

@@ -1,18 +1,18 @@
-//! Files larger than memory that hold many machines' rows in any order: they are read several times.
+//! Files that are larger than memory and hold many machines' rows in any order. Such files are read several times.
 //!
 //! The first pass counts each machine's rows. Each later pass holds the rows of as many machines as fit in
-//! memory; these are then returned one by one. This needs no temporary files, and memory is bounded.
+//! memory, and the machines are then returned one by one. Memory stays bounded, and no temporary files are needed.
 
 use super::{ImportError, Readings, Repairs};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// Maximum number of machines; a file with more probably has another column taken for the machine.
+/// Maximum number of machines. In a file with more, the column taken for the machine probably holds something else.
 const MACHINES: usize = 1_000_000;
 
 /// Files with rows of many machines.
 pub(super) trait Table {
-    /// A row as held in memory.
+    /// Content of a row that is held in memory.
     type Row;
 
     /// Reads every row of every file, in the same order each time.
@@ -40,7 +40,7 @@ pub(super) struct MachineRows<R> {
 
 /// Machines of a table; the rows of some are in memory.
 pub(super) struct MachineTable<R> {
-    /// Names in order, with the number of readable rows of each.
+    /// Names of the machines, in order, with the number of readable rows of each.
     machines: Vec<(String, usize)>,
     without_machine: Repairs,
     rows_at_once: usize,
@@ -48,8 +48,8 @@ pub(super) struct MachineTable<R> {
 }
 
 impl<R> MachineTable<R> {
-    /// Lists the machines. At most `rows_at_once` rows are in memory, or those of one machine if it has
-    /// more.
+    /// Lists the machines of `table`. Later, at most `rows_at_once` rows are in memory, or the rows of one
+    /// machine if it has more.
     pub(super) fn list(
         table: &mut impl Table<Row = R>,
         rows_at_once: usize,
@@ -95,7 +95,8 @@ impl<R> MachineTable<R> {
         std::mem::take(&mut self.without_machine)
     }
 
-    /// Rows of a machine; each machine can be taken once. Reads the next machines' rows as well.
+    /// Rows of a machine; each machine can be taken once. If they are not in memory, the rows of the next
+    /// machines are read together with them.
     pub(super) fn take(
         &mut self,
         table: &mut impl Table<Row = R>,
@@ -142,7 +143,8 @@ impl<R> MachineTable<R> {
 }
 
 impl<R> MachineRows<R> {
-    /// Counts of the machine's unreadable rows, with which its readings start.
+    /// Counts of the machine's unreadable rows; only the first call returns them. They are the initial
+    /// repairs of the machine's [`Readings`].
     pub(super) fn repairs(&mut self) -> Repairs {
         std::mem::take(&mut self.unreadable.repairs)
     }

@@ -44,13 +44,13 @@ pub struct MachineList {
     pub unusable_parts: Vec<String>,
 }
 
-/// Imports every machine of `importer` into the folder `dataset`, which is created if necessary. Memory
-/// holds one machine's readings, and the rows that wait to be sealed. `progress` is called after each
+/// Imports every machine of `importer` into the folder `dataset`, which is created if necessary. One
+/// machine's readings, and the rows that are not sealed yet, are in memory. `progress` is called after each
 /// machine.
 ///
 /// # Errors
-/// [`ImportError`]. After an error while reading machines, the machines sealed before stay in the dataset,
-/// and a second import continues.
+/// [`ImportError`]. After an error while machines are read, the machines that are already sealed stay in the
+/// dataset; importing again adds the others.
 pub fn import(
     importer: &mut impl Importer,
     dataset: &Path,
@@ -59,8 +59,8 @@ pub fn import(
     import_at(importer, dataset, None, progress)
 }
 
-/// Does the same with a given recording interval; `None`: each machine's interval is determined from the
-/// steps between its samples.
+/// Does the same as [`import`], with a given recording interval. `None`: each machine's interval is
+/// determined from the steps between its samples.
 ///
 /// # Errors
 /// Those of [`import`].
@@ -95,7 +95,7 @@ pub fn import_at(
         let (samples, repairs) = readings.repair_at(interval_ms);
         let source = importer.source();
         let times_ms: Vec<i64> = samples.iter().map(|sample| sample.time_ms).collect();
-        // The median is not recorded: readers of the dataset compute it themselves.
+        // The median step is not recorded: readers of the dataset compute it themselves.
         let is_said =
             |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
         let said_ms = repairs.nominal_interval_ms.filter(is_said);

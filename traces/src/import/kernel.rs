@@ -1,7 +1,7 @@
-//! Sources that have the Linux kernel's own figures (sysstat, PCP, node_exporter): one rule for all.
+//! Sources that have the Linux kernel's own figures (sysstat, PCP, node_exporter); the same rules apply to all.
 //!
-//! These sources lack processes, so that the paper's categories cannot be computed. Available is the
-//! kernel's own estimate, static kernel memory is absent, and physical memory is MemTotal, the kernel's
+//! These sources have no processes, so that the paper's categories cannot be computed. Available memory is
+//! the kernel's own estimate. Static kernel memory is absent. Physical memory is MemTotal, the kernel's
 //! count.
 
 use super::{ColumnOrigin, Reading};
@@ -13,7 +13,7 @@ use gleaner_schemas::column::Value;
 pub const AVAILABLE: &str = "Available memory is MemAvailable, the kernel's own estimate: memory of idle processes \
     counts as in use, file cache in use as available.";
 
-/// Columns of every such source; the columns of one source follow them.
+/// Columns that each of these sources fills; the columns of the individual source come after them.
 pub const COLUMNS: [&str; 3] = [
     "mem_total_bytes",
     "mem_available_bytes",
@@ -39,7 +39,7 @@ pub const HEADROOM_SHARE: ColumnOrigin<'static> = ColumnOrigin::new(
     "0.15: the headroom that `harvestable_bytes` leaves",
 );
 
-/// Reading from the two figures; CPUs and boot time are unknown.
+/// Reading made of the two memory figures; CPUs and boot time are unknown.
 #[must_use]
 pub fn reading(time_ms: i64, mem_total_bytes: i64, mem_available_bytes: i64) -> Reading {
     Reading {
@@ -50,7 +50,7 @@ pub fn reading(time_ms: i64, mem_total_bytes: i64, mem_available_bytes: i64) -> 
     }
 }
 
-/// The values of [`COLUMNS`].
+/// Values for [`COLUMNS`], in their order.
 #[must_use]
 pub fn values(mem_total_bytes: i64, mem_available_bytes: i64) -> [Option<f64>; COLUMNS.len()] {
     let harvestable_bytes = accounting::harvestable_bytes(

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Progress<'a> {
     /// Number of machines done.
     pub machines: usize,
-    /// Machines in all.
+    /// Total number of machines.
     pub machines_in_all: usize,
     /// Name of the last machine done.
     pub machine: &'a str,
@@ -17,11 +17,11 @@ pub struct Progress<'a> {
 /// A machine of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// Name at the source.
+    /// Name of the machine at the source.
     pub machine: String,
-    /// Name in the dataset.
+    /// Name of the machine's host in the dataset.
     pub host_name: String,
-    /// Id in the dataset.
+    /// Id of the machine's host in the dataset.
     pub host_id: String,
     /// Outcome of the import.
     pub outcome: Outcome,
@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Description of the outcome.
+    /// Description of the outcome, with the first unreadable row if there is one.
     #[must_use]
     pub fn reason(&self) -> String {
         let outcome = self.outcome.describe();
@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-/// Outcome of a machine.
+/// Outcome of importing a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -88,13 +88,13 @@ pub struct ImportSummary {
     pub source: String,
     /// Meaning of available memory in this source.
     pub available_meaning: String,
-    /// Every machine, in order.
+    /// Every machine of the source, in the order of import.
     pub machines: Vec<Machine>,
-    /// Repairs in all rows, including those of no machine.
+    /// Repairs in all rows, including the rows whose machine is unknown.
     pub total: Repairs,
-    /// Repairs in rows of no machine.
+    /// Repairs in the rows whose machine is unknown.
     pub without_machine: Repairs,
-    /// Names of other entries, which were skipped.
+    /// Names of other entries of the source's folder, which were skipped.
     pub skipped_entries: Vec<String>,
     /// Unusable parts of the source, each with its reason.
     pub unusable_parts: Vec<String>,
@@ -102,8 +102,7 @@ pub struct ImportSummary {
     pub new_rows_count: u64,
     /// Number of rows that the dataset already had.
     pub existing_rows_count: u64,
-    /// Number of rows that contradict the dataset's row of the same record; the
-    /// dataset's row stays.
+    /// Number of rows whose values differ from those of the same record in the dataset; the dataset keeps its own row.
     pub contradicting_rows_count: u64,
     /// Number of new files in the dataset, after its small files were merged.
     pub files_count: usize,

@@ -6,8 +6,8 @@
 //! "04.11.2015 20:40:34";"2";…;"6291456";"1321205";"21,0";…
 //! ```
 //!
-//! Written from the published description of the format; no file of the archive was available. The archive
-//! names no time zone: times are taken as UTC, as other readers of the trace do.
+//! The importer follows the published description of the format, since no file of the archive was available.
+//! The archive names no time zone: times are taken as UTC, as other readers of the trace do.
 
 use super::archive::{Archive, Dialect, Time, fills};
 use super::{ColumnOrigin, Source};
@@ -31,8 +31,8 @@ const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static
     }
 }
 
-/// The traces, of 520 to 550 machines each: November 2015, December 2015 and January 2016. Equal numbers in
-/// different traces are different machines.
+/// The traces: November 2015, December 2015 and January 2016, of 520 to 550 machines each. The same number in
+/// two traces denotes two different machines.
 pub const TRACES: [Source<'static>; 3] = [
     source("GWA-T-13 Materna 1", "materna-1"),
     source("GWA-T-13 Materna 2", "materna-2"),
@@ -59,7 +59,7 @@ pub const DIALECT: Dialect = Dialect {
     },
 };
 
-/// The machines in `folder`, as `source` (of [`TRACES`]).
+/// Importer of the machines in `folder`, whose trace is `source` (one of [`TRACES`]).
 #[must_use]
 pub fn importer(folder: &Path, source: Source<'static>) -> Archive {
     Archive::new(folder, source, &DIALECT)

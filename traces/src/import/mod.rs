@@ -5,12 +5,12 @@
 //!                    (`archive`)      or why not   one sample a time   columns that the source has
 //! ```
 //!
-//! A new source is a file here: an [`Importer`] lists machines and reads each; [`import`] does the rest in
-//! the same way for all sources. A source names the columns that it fills, and their origins
-//! ([`Source::fills`]); all others are absent, never 0. Faulty rows are repaired and counted ([`Repairs`]);
-//! unusable input is rejected with file and line before anything is written. Ids are derived from the names
-//! of source and machine, and a record's number from its time: importing the same trace twice adds nothing
-//! to the dataset.
+//! A new source is a module here: an [`Importer`] that lists machines and reads each. [`import`] does the
+//! rest in the same way for all sources. A source names the columns that it fills, and their origins
+//! ([`Source::fills`]); all other columns are absent, never 0. Faulty rows are repaired and counted
+//! ([`Repairs`]). Unusable input is rejected with file and line before anything is written. Ids are derived
+//! from the names of source and machine, and a record's number from its time: importing the same trace twice
+//! adds nothing to the dataset.
 
 pub mod alibaba;
 pub mod archive;

@@ -1,21 +1,23 @@
 //! The nominal recording interval of a machine, from the times of its samples.
 
-/// Maximum number of tasks that record the same machine concurrently, each at the same interval.
+/// Maximum number of tasks that record the same machine at the same time, all at the same interval.
 const TASKS: usize = 4;
-/// Longest period of a recorder: longer repetitions are people's habits, with pauses in between.
+/// Longest interval of a recorder. Longer repetitions come from people's habits, with pauses in between.
 const PERIOD_AT_MOST_MS: i64 = 3_600_000;
 /// Minimum number of steps from which a period can be found.
 const STEPS_AT_LEAST: usize = 16;
-/// Percentage of equal steps above which they are one task's interval; two alternating steps have half each.
+/// If more than this percentage of the steps are equal, they are one task's interval. Of two alternating
+/// steps, each has half.
 const HALF: usize = 55;
-/// Percentage of equal periods from which they are the period of several tasks.
+/// Minimum percentage of equal periods for which the period counts as the interval of several tasks.
 const REGULAR: usize = 90;
 
-/// Interval of samples at `times_ms`, in order: the median step; or, where steps alternate because several
-/// tasks record, the period after which they repeat. `None` for fewer than two samples.
+/// Recording interval of the samples at `times_ms`, which are in order; `None` for fewer than two samples. It
+/// is the median step. If the steps alternate because several tasks record, it is the period after which the
+/// steps repeat.
 ///
-/// The analysis takes the median where no interval is recorded. If steps of 3 s and 57 s alternate, the
-/// median is either, though both tasks record once a minute; with 3 s, every second step would be a gap.
+/// The analysis takes the median step if no interval is recorded. If steps of 3 s and 57 s alternate, the
+/// median is one of them, though both tasks record once a minute. With 3 s, every second step would be a gap.
 pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
     let (median_ms, share) = period(times_ms, 1)?;
     // If more than half of the steps are equal, they are the interval and the others are pauses.
@@ -63,7 +65,7 @@ mod tests {
             (&[3_000, 57_000], 60_000),
             (&[57_000, 3_000], 60_000),
             (&[1_000, 2_000, 57_000], 60_000),
-            // Irregular steps: the median, as in the analysis.
+            // Irregular steps have no period: the result is their median, as in the analysis.
             (&[10_000, 10_000, 90_000, 700_000, 20_000, 40_000], 40_000),
         ] {
             assert_eq!(
@@ -77,7 +79,7 @@ mod tests {
         assert_eq!(interval_ms(&[5, 12]), Some(7));
     }
 
-    /// A machine recorded for a few minutes each day does not have an interval of a day.
+    /// A machine that is recorded for a few minutes each day does not have an interval of one day.
     #[test]
     fn pauses_are_no_period() {
         for bursts in [
@@ -87,7 +89,7 @@ mod tests {
         ] {
             assert_eq!(interval_ms(&times(bursts, 30)), Some(600_000), "{bursts:?}");
         }
-        // Two samples a day: either step may be the interval, but a day is not.
+        // With two samples a day, either step may be the interval, but never the whole day.
         let found = interval_ms(&times(&[600_000, 80_000_000], 30));
         assert!(found.is_some_and(|ms| ms <= 80_000_000), "{found:?}");
     }

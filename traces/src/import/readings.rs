@@ -7,7 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// Valid times: 2000-01-01 to 2100-01-01; rows outside are malformed.
+/// Valid times: 2000-01-01 to 2100-01-01. Rows with other times are malformed.
 pub const TIMES_MS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
 /// Maximum plausible memory size: 1 PiB.
 pub const MEMORY_BYTES: i64 = 1 << 50;
@@ -27,13 +27,13 @@ pub struct Reading {
     pub booted_ms: i64,
 }
 
-/// Columns of `hosts`, by name, besides those that every source fills.
+/// Columns of `hosts` with their values, in addition to those that every source fills.
 pub type Facts = Vec<(&'static str, Value)>;
 
-/// Readings of one machine and the values of its extra columns; a source may have a million readings.
+/// Readings of one machine, with the values of the source's extra columns. A machine may have a million readings.
 #[derive(Clone, Debug)]
 pub struct Readings<'c> {
-    /// Repairs so far; [`Readings::push`] and [`Readings::unreadable`] count rows.
+    /// Repairs so far. [`Readings::push`] and [`Readings::unreadable`] count the rows here.
     pub repairs: Repairs,
     rows: Vec<Row>,
     stops: Vec<Stop>,
@@ -41,7 +41,7 @@ pub struct Readings<'c> {
     facts_by_text: HashMap<String, usize>,
 }
 
-/// Time at which the recording stopped or restarted, and the cause as in `gaps`.
+/// Time at which the recording stopped or restarted, and the cause, with the words of the column `gaps.cause`.
 pub(super) type Stop = (i64, &'static str);
 
 /// A reading and the offset of its row's extra columns.
@@ -52,21 +52,22 @@ pub(super) struct Row {
     facts: usize,
 }
 
-/// Values of the rows in the source's extra columns.
+/// Values of a machine's rows in the source's extra columns.
 #[derive(Clone, Debug)]
 pub(super) struct ExtraColumns<'c> {
     columns: &'c [&'static str],
-    /// Kinds of the columns; [`Kind::Real`] for an unknown column, which the dataset refuses.
+    /// Kinds of the columns. An unknown column has [`Kind::Real`]; the dataset rejects it later.
     kinds: Vec<Kind>,
     /// Values of `columns`, row after row; NaN means absent.
     values: Vec<f64>,
-    /// Distinct facts; the first entry is empty.
+    /// Distinct sets of facts; the first set is empty.
     facts: Vec<Facts>,
     facts_now: usize,
 }
 
 impl<'c> Readings<'c> {
-    /// Readings whose rows have values for `columns` of `samples` ([`super::Source::columns`]).
+    /// Creates empty readings. Their rows have values for `columns` of `samples`
+    /// ([`super::Source::columns`]).
     #[must_use]
     pub fn new(columns: &'c [&'static str]) -> Self {
         Self {
@@ -101,8 +102,8 @@ impl<'c> Readings<'c> {
         });
     }
 
-    /// Adds a row: its reading, and a value for each column, in their order. Values that are not finite are
-    /// absent; whole numbers are exact up to 2⁵³.
+    /// Adds a row: its reading, and a value for each column, in the order of the columns. A value that is not
+    /// finite is absent. Whole numbers are exact up to 2⁵³.
     pub fn push(&mut self, reading: Reading, values: &[Option<f64>]) {
         let beside = &mut self.beside;
         debug_assert_eq!(
@@ -122,14 +123,14 @@ impl<'c> Readings<'c> {
         beside.values.extend(all);
     }
 
-    /// Notes that the recording stopped or restarted at `time_ms`: the samples on either side are separated
-    /// by a gap, however short, with this `cause` of [`gleaner_schemas::rows::GapRow`]. Among several causes
-    /// between two samples, the first by name is used.
+    /// Notes that the recording stopped or restarted at `time_ms`. The samples before and after it are
+    /// separated by a gap, however short, with this `cause` of [`gleaner_schemas::rows::GapRow`]. If there
+    /// are several causes between two samples, the alphabetically first is used.
     pub fn note_stop(&mut self, time_ms: i64, cause: &'static str) {
         self.stops.push((time_ms, cause));
     }
 
-    /// Counts a malformed row; `place` is its line or similar, `why` its fault.
+    /// Counts a malformed row. `place` is the row's line or other place, `why` its fault.
     pub fn unreadable(&mut self, place: impl Display, why: impl Display) {
         self.repairs.rows_count += 1;
         self.repairs.unreadable_count += 1;
@@ -137,7 +138,7 @@ impl<'c> Readings<'c> {
         self.repairs.first_unreadable.get_or_insert_with(first);
     }
 
-    /// Rows, stops, extra columns and repairs, separately.
+    /// Takes the rows, stops and repairs out; returns them and the extra columns as separate values.
     pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &mut ExtraColumns<'c>, Repairs) {
         let rows = std::mem::take(&mut self.rows);
         let stops = std::mem::take(&mut self.stops);
@@ -156,7 +157,7 @@ impl ExtraColumns<'_> {
         }
     }
 
-    /// Fills in values that `row` lacks and `other` has.
+    /// Copies the values that `row` lacks and `other` has into `row`.
     pub(super) fn fill_missing(&mut self, row: &Row, other: &Row) {
         for column in 0..self.columns.len() {
             let given = self.values.get(other.at + column).copied();
@@ -172,8 +173,8 @@ impl ExtraColumns<'_> {
         &self.facts[row.facts]
     }
 
-    /// Order of rows by time. Among rows of one time, the one to keep is first: with memory, with the least
-    /// available memory, and with most extra values. The rows' order in the source makes no difference.
+    /// Orders rows by time. Among rows of one time, the row to keep comes first: one with memory, with the
+    /// least available memory, and with most extra values. The order of rows in the source makes no difference.
     pub(super) fn order(&self, a: &Row, b: &Row) -> Ordering {
         let key = |row: &Row| {
             let r = row.reading;
@@ -186,7 +187,7 @@ impl ExtraColumns<'_> {
                 Reverse((r.cpus_count, r.booted_ms)),
             )
         };
-        // NaN's bits are above those of any number that is at least 0: absent values sort last.
+        // As bits, NaN is greater than any number of at least 0: absent values come last.
         let values = || self.values(a).bits().cmp(self.values(b).bits());
         let facts = || format!("{:?}", self.facts(a)).cmp(&format!("{:?}", self.facts(b)));
         key(a).cmp(&key(b)).then_with(values).then_with(|| {
@@ -204,7 +205,7 @@ impl ExtraColumns<'_> {
     }
 }
 
-/// Values of a row in its source's columns.
+/// Values of a row in the source's extra columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'r> {
     columns: &'r [&'static str],
@@ -213,7 +214,7 @@ pub struct Values<'r> {
 }
 
 impl<'r> Values<'r> {
-    /// Present values, by the names of their columns in `samples`.
+    /// Values that are present, each with the name of its column in `samples`.
     pub fn known(self) -> impl Iterator<Item = (&'static str, Value)> + 'r {
         let columns = self.columns.iter().zip(self.kinds);
         let known = columns
@@ -227,7 +228,7 @@ impl<'r> Values<'r> {
     }
 }
 
-/// Compares bits, so that values absent in both are equal.
+/// Compares values bit by bit, so that a value absent in both rows counts as equal.
 impl PartialEq for Values<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns && self.bits().eq(other.bits())
@@ -241,7 +242,7 @@ pub(super) fn kind(column: &str) -> Kind {
     column.map_or(Kind::Real, |c| c.kind)
 }
 
-/// `value` with the type of the column's kind.
+/// Converts `value` to the type of the column's kind.
 pub(super) fn stored(kind: Kind, value: f64) -> Value {
     match kind {
         Kind::Integer => Value::Integer(value.round() as i64),

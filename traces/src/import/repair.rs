@@ -4,15 +4,15 @@ use super::nominal;
 use super::readings::{ExtraColumns, Row, Stop};
 use super::{Facts, Reading, Readings, Repairs, Values};
 
-/// Readings of a machine at most this far apart are merged into one sample, unless the machine is recorded
-/// that often.
+/// Maximum distance of readings that are merged into one sample, in ms. If the machine is recorded that
+/// often, nothing is merged.
 const MOMENT_MS: i64 = 500;
 
-/// Boot times of a machine at most this far apart are the same boot: the kernel computes them from a clock
-/// that is adjusted.
+/// Maximum difference between two boot times that mean the same boot. The kernel computes boot times from a
+/// clock that is adjusted.
 const SAME_BOOT_MS: i64 = 60_000;
 
-/// Sample made from a reading.
+/// A sample that was made from a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation<'r> {
     /// Time of the sample, ms since 1970-01-01 UTC.
@@ -21,9 +21,9 @@ pub struct Observation<'r> {
     pub interval_ms: Option<i64>,
     /// Cause of the gap before this sample, if the source names one.
     pub gap: Option<&'static str>,
-    /// Physical memory of the machine.
+    /// Physical memory of the machine, in bytes.
     pub physical_bytes: i64,
-    /// Available memory of the machine.
+    /// Available memory of the machine, in bytes.
     pub available_bytes: i64,
     /// Number of CPUs as last reported.
     pub cpus_count: Option<i64>,
@@ -43,7 +43,7 @@ impl Readings<'_> {
         self.repair_at(None)
     }
 
-    /// Does the same with a given nominal interval; `None`: the interval is determined from the steps.
+    /// Does the same as [`Self::repair`], with a given nominal interval. `None`: it is determined from the steps.
     #[must_use]
     pub fn repair_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Repairs) {
         let (mut rows, mut stops, beside, mut repairs) = self.split();
@@ -101,15 +101,16 @@ impl Readings<'_> {
 }
 
 impl Observation<'_> {
-    /// Returns true if the machine's memory, CPUs or facts differ from those at `other`.
+    /// Returns true if the machine's memory, CPUs or facts differ from those in `other`.
     pub(super) fn differs(&self, other: &Self) -> bool {
         let machine = |o: &Self| (o.physical_bytes, o.cpus_count);
         machine(self) != machine(other) || self.facts != other.facts
     }
 }
 
-/// Cause of a stop from `from_ms` to `until_ms`; `stops` is in order of time. A stop at a sample's own time
-/// may have been before or after that sample: then both sides count as interrupted.
+/// Cause of a stop between the samples at `from_ms` and `until_ms`; `stops` is in order of time. A stop at a
+/// sample's own time may have been before or after the sample: then the times before and after it both count
+/// as interrupted.
 fn stop(stops: &[Stop], from_ms: i64, until_ms: i64) -> Option<&'static str> {
     let first = stops.partition_point(|(time_ms, _)| *time_ms < from_ms);
     let last = stops.partition_point(|(time_ms, _)| *time_ms <= until_ms);
@@ -122,16 +123,16 @@ fn said(value: i64) -> Option<i64> {
     Some(value).filter(|value| *value > 0)
 }
 
-/// Boot time of the previous row if it is the same boot, else of this row; `None` if this row has none.
+/// Boot time of the reading; if it is the same boot as `before`, then `before`. `None` if the reading has none.
 fn booted_ms(reading: &Reading, before: Option<i64>) -> Option<i64> {
     let booted = said(reading.booted_ms)?;
     let is_same = |before: &i64| before.abs_diff(booted) <= SAME_BOOT_MS.unsigned_abs();
     Some(before.filter(is_same).unwrap_or(booted))
 }
 
-/// Merges readings of one moment, in order of time, into the first of them; the first takes over values that
-/// it lacks. Returns the number of merged rows. If most readings are that close together, the machine is
-/// recorded that often, and nothing is merged.
+/// Merges readings of one moment into the first of them, which takes over the values that it lacks. `rows` is
+/// in order of time. Returns the number of merged rows. If most readings are that close together, the machine
+/// is recorded that often, and nothing is merged.
 fn merge(rows: &mut Vec<Row>, beside: &mut ExtraColumns<'_>, stops: &[Stop]) -> u64 {
     let time_ms = |row: &Row| row.reading.time_ms;
     let mut firsts: Vec<usize> = Vec::with_capacity(rows.len());

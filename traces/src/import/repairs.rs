@@ -10,38 +10,38 @@ pub struct Repairs {
     pub rows_count: u64,
     /// Samples made from the rows.
     pub samples_count: u64,
-    /// Rows without a sample: unreadable.
+    /// Rows without a sample because they could not be read.
     pub unreadable_count: u64,
     /// First unreadable row: its line and fault.
     pub first_unreadable: Option<String>,
-    /// Rows without a sample: repetitions of another row in all imported columns.
+    /// Rows without a sample because they repeat another row in all imported columns.
     pub repeated_count: u64,
-    /// Rows without a sample: of another row's time, with other values. The row with the least available
-    /// memory is kept.
+    /// Rows without a sample because another row has the same time and other values. The row with the least
+    /// available memory is kept.
     pub contradicted_count: u64,
-    /// Rows merged into the sample of an earlier row within 500 ms; the sample takes over their additional
-    /// values.
+    /// Rows merged into the sample of a row at most 500 ms earlier; the sample takes over the values that
+    /// only they have.
     pub merged_count: u64,
-    /// Rows without a sample: no memory provisioned.
+    /// Rows without a sample because no memory was provisioned.
     pub without_memory_count: u64,
-    /// Rows that followed a later one, and were sorted by time.
+    /// Rows that came after a row with a later time; they were sorted by time.
     pub out_of_order_count: u64,
-    /// Samples with more memory used than provisioned; available is 0.
+    /// Samples with more memory used than provisioned; their available memory is set to 0.
     pub above_physical_count: u64,
-    /// Samples with no used memory at all; imported unchanged.
+    /// Samples without any used memory; they are imported unchanged.
     pub zero_use_count: u64,
-    /// Times in seconds, though the header says ms.
+    /// Rows whose time is in seconds, although the header says ms.
     pub times_in_seconds_count: u64,
-    /// Changes of memory, CPUs or other facts of the machine within the trace.
+    /// Changes, within the trace, of the machine's memory, CPUs or other facts.
     pub changes_count: u64,
-    /// Gaps: more than two intervals between samples, or a stop of the recording that the source reports.
+    /// Gaps: steps of more than two intervals, and stops of the recording that the source reports.
     pub gaps_count: u64,
     /// Time from the first sample to the last, in ms; for several machines, the sum.
     pub span_ms: u64,
-    /// Recorded part of the span: time between samples that no gap separates, in ms.
+    /// Recorded part of the span, in ms: the sum of the steps between samples that no gap separates.
     pub recorded_ms: u64,
-    /// The machine's nominal interval, in ms: given, or determined from the steps between its samples; absent
-    /// for several machines, or for one sample.
+    /// The machine's nominal interval, in ms: given, or determined from the steps between samples. Absent for
+    /// several machines, and for a machine with one sample.
     pub nominal_interval_ms: Option<i64>,
 }
 

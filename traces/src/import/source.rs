@@ -5,8 +5,7 @@
 pub struct Source<'a> {
     /// Name as in `hosts.source`; ids are derived from it.
     pub name: &'a str,
-    /// Prefix that host names get before the machine's own name; empty: the host has the
-    /// machine's name.
+    /// Prefix put before a machine's own name to form the host's name; if empty, the host has the machine's name.
     pub host_prefix: &'a str,
     /// Meaning of available memory: a sentence for people.
     pub available_meaning: &'a str,
@@ -14,8 +13,8 @@ pub struct Source<'a> {
     pub has_invented_sizes: bool,
     /// All columns that the source fills.
     pub fills: &'a [ColumnOrigin<'a>],
-    /// Columns of `samples` in the source's readings besides [`super::Reading`], in their
-    /// order.
+    /// Columns of `samples` for which the source's readings have values, in the order of the values; those of
+    /// [`super::Reading`] come in addition.
     pub columns: &'a [&'static str],
 }
 
@@ -24,30 +23,30 @@ pub struct Source<'a> {
 pub struct ColumnOrigin<'a> {
     /// Name of the table.
     pub table: &'static str,
-    /// Column; its unit is in its name.
+    /// Name of the column, which contains its unit.
     pub column: &'static str,
     /// Field of the source, with the source's unit.
     pub origin: &'a str,
 }
 
 impl<'a> ColumnOrigin<'a> {
-    /// Interval column, filled by every source from the time between samples.
+    /// The column `interval_ms`; every source fills it with the time between samples.
     pub const INTERVAL_MS: ColumnOrigin<'static> = ColumnOrigin::new(
         "samples",
         "interval_ms",
         "time since the previous sample; absent if longer than two nominal intervals of the machine",
     );
-    /// Column that every source sets to false: files are never known.
+    /// The column `is_complete_state`; every source sets it to false, because files are never known.
     pub const FILES_WHOLE: ColumnOrigin<'static> = ColumnOrigin::new(
         "samples",
         "is_complete_state",
         "false: the source says nothing about files",
     );
-    /// Source column, filled by every source with its name.
+    /// The column `hosts.source`; every source fills it with its name.
     pub const SOURCE: ColumnOrigin<'static> =
         ColumnOrigin::new("hosts", "source", "the trace's name");
 
-    /// Says that `origin` fills `column` of `table`.
+    /// States that the source's field `origin` fills `column` of `table`.
     #[must_use]
     pub const fn new(table: &'static str, column: &'static str, origin: &'a str) -> Self {
         Self {

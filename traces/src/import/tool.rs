@@ -1,4 +1,4 @@
-//! Runs other programs' tools to read their output: only these tools know every version of their files.
+//! Runs other programs' tools and reads their output: only these tools know every version of their own files.
 
 use super::ImportError;
 use std::io::{self, Read};
@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-/// Minimum number of bytes kept of a tool's error output (at most twice as many): the last ones, which say
-/// how it ended.
+/// Number of bytes kept of a tool's error output: at least this many, at most twice as many. The last ones
+/// are kept, because they say how the tool ended.
 const SAID_BYTES: usize = 4096;
 
 /// A tool of another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tool {
-    /// Names of the program, the newest first.
+    /// Names under which the program is installed, the newest first.
     pub(super) programs: &'static [&'static str],
     /// Debian package that contains the program.
     pub(super) package: &'static str,
@@ -38,7 +38,7 @@ impl Tool {
     ) -> Result<Running, ImportError> {
         for program in self.programs {
             let mut command = Command::new(program);
-            // With `./` before it, a name is read neither as an option nor as a number.
+            // With `./` in front, the tool cannot take the path for an option or a number.
             command.args(before).arg(Path::new(".").join(path));
             command.args(after).env("LC_ALL", "C");
             command.stdin(Stdio::null());
@@ -55,8 +55,7 @@ impl Tool {
                         program,
                         child,
                         printed,
-                        // The error output is read in parallel: a tool blocks while nobody reads its error
-                        // output.
+                        // A thread reads the error output meanwhile: a tool blocks if nobody reads it.
                         said: Some(thread::spawn(move || tail(said))),
                     });
                 }
@@ -78,7 +77,7 @@ pub(super) fn failed(path: &Path, said: String) -> ImportError {
     }
 }
 
-/// Last part of a stream.
+/// Reads a stream to its end, and returns its last part ([`SAID_BYTES`]).
 fn tail(mut from: impl Read) -> String {
     let (mut text, mut part) = (Vec::new(), [0; SAID_BYTES]);
     while let Ok(read @ 1..) = from.read(&mut part) {
@@ -90,8 +89,8 @@ fn tail(mut from: impl Read) -> String {
 }
 
 impl Running {
-    /// Waits until the tool, whose output has been read, exits. If it failed, returns its name and its error
-    /// output without the lines that contain `beside`.
+    /// Waits until the tool exits; its output must have been read. If the tool failed, returns its name and
+    /// its error output, without the lines that contain `beside`.
     pub(super) fn end(mut self, beside: Option<&str>) -> Option<String> {
         let status = match self.child.wait() {
             Ok(status) if status.success() => return None,
@@ -156,7 +155,7 @@ mod tests {
             ("a\n", Some("sh: why"))
         );
         assert_eq!(run("exit 3").1.as_deref(), Some("sh: exit status: 3"));
-        // More than a pipe holds, on the error output: only the end is kept.
+        // The error output is larger than a pipe's buffer; only its end is kept.
         let (printed, failed) = run("yes x | head -c 1000000 >&2; echo a; echo why >&2; exit 1");
         assert_eq!(printed, "a\n");
         assert!(failed.unwrap().ends_with("x; why"));

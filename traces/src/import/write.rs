@@ -8,9 +8,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A time after all imported times: when the import ends, no day of the trace will grow further.
+/// Time after 1970-01-01 that is later than all imported times. At this time every day of the trace is over,
+/// so that the files of each day can be merged.
 const AFTER_ALL: Duration = Duration::from_secs(4_200_000_000);
-/// Columns that depend on neighbouring samples, and therefore on where the imported trace begins.
+/// Columns that depend on neighbouring samples, and therefore on where the imported trace begins. A repeated
+/// record may differ in them without a contradiction.
 const OF_NEIGHBOURS: [&str; 4] = [
     "interval_ms",
     "sample_interval_ms",
@@ -19,11 +21,11 @@ const OF_NEIGHBOURS: [&str; 4] = [
 ];
 
 const DAY_MS: i64 = 86_400_000;
-/// Rows per seal: a sample takes about 700 bytes, absent columns included, and more while it is sealed. Each
-/// seal looks at all earlier files, so that few seals are better.
+/// Number of rows after which the writer seals. In memory, a sample takes about 700 bytes, absent columns
+/// included, and more while it is sealed. Each seal looks at all earlier files: few seals are therefore faster.
 const ROWS_AT_ONCE: u64 = 500_000;
 
-/// Writes into one dataset, which is opened for the first row.
+/// Writes into one dataset, which is opened when the first row arrives.
 pub(super) struct ImportWriter {
     dataset: PathBuf,
     writer: Option<Writer>,
@@ -40,8 +42,8 @@ impl ImportWriter {
         }
     }
 
-    /// Adds a machine's samples, and its inventory at the start of each UTC day and at each change; the
-    /// inventory has the recording interval unless that is the median step.
+    /// Adds a machine's samples. Also adds the machine's inventory, at the start of each UTC day and at each
+    /// change. `interval_ms` is the recording interval for the inventory; `None` if it is the median step.
     pub(super) fn add(
         &mut self,
         source: &Source<'_>,
@@ -55,7 +57,7 @@ impl ImportWriter {
         }
         let (host_id, database_id) = (source.host_id(machine), source.database_id(machine));
         let host_name = source.host_name(machine);
-        // A record's number is derived from its time, so that it is the same in every import.
+        // The sequence number of a record is derived from its time, so that every import gives it the same number.
         let identity = |sample: &Observation<'_>, in_its_ms: i64| Identity {
             host_id: &host_id,
             database_id: &database_id,
@@ -116,7 +118,7 @@ impl ImportWriter {
                 let files = writer.manifest().files.iter();
                 self.before = files.map(|file| file.path.clone()).collect();
                 if self.before.is_empty() {
-                    // Nobody reads a dataset that did not exist before, so that files replaced by a merge
+                    // The dataset did not exist before, so that nobody reads it: files that a merge replaces
                     // need not be kept.
                     writer.keep_retired_for(Duration::ZERO);
                 }

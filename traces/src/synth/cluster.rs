@@ -74,7 +74,7 @@ impl Cluster {
         &self.parameters
     }
 
-    /// The trace of the host numbered `index`, from its first record on.
+    /// The complete trace of the host numbered `index`.
     #[must_use]
     pub fn host(&self, index: usize) -> HostTrace {
         HostTrace::new(
@@ -84,7 +84,7 @@ impl Cluster {
         )
     }
 
-    /// The life of the host numbered `index`, without the rows.
+    /// The life of the host numbered `index`, for which no rows are generated.
     #[must_use]
     pub fn life(&self, index: usize) -> Life {
         let class = &self.parameters.fleet.classes[self.class_of(index)];
@@ -93,8 +93,7 @@ impl Cluster {
         life
     }
 
-    /// Index of the class of the host numbered `index` among the fleet's
-    /// classes.
+    /// Class of the host numbered `index`, as an index in the fleet's classes.
     #[must_use]
     pub fn class_of(&self, index: usize) -> usize {
         let name = self.of.class_of(index);

@@ -1,15 +1,15 @@
-//! Seeded random draws, the same on every machine.
+//! Random draws from a seed; the same on every machine.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, LogNormal};
 
-/// Stream of random numbers of one host.
+/// One stream of random numbers; a host has several.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The stream numbered `stream` for `seed`.
+    /// Creates the stream numbered `stream` of the seed `seed`.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
@@ -21,7 +21,7 @@ impl Dice {
         format!("{:016x}{:016x}", self.0.next_u64(), self.0.next_u64())
     }
 
-    /// Draws a number of 63 bits.
+    /// Draws a whole number from 0 to below 2⁶³.
     pub(super) fn number(&mut self) -> i64 {
         (self.0.next_u64() >> 1).cast_signed()
     }
@@ -36,7 +36,7 @@ impl Dice {
         self.share() < probability
     }
 
-    /// Draws a time from `least` to below `end`; `least` if the range is empty.
+    /// Draws a whole number from `least` to below `end`; returns `least` if this range is empty.
     pub(super) fn between(&mut self, least: i64, end: i64) -> i64 {
         if end <= least {
             return least;
@@ -44,14 +44,13 @@ impl Dice {
         self.0.random_range(least..end)
     }
 
-    /// Draws a value around `median`, log-normal with `spread`: sometimes
-    /// several times the median.
+    /// Draws a value around `median`, log-normal with `spread`; some values are several times the median.
     pub(super) fn around(&mut self, median: f64, spread: f64) -> f64 {
         let factor = LogNormal::new(0.0, spread).map_or(1.0, |factor| factor.sample(&mut self.0));
         median * factor
     }
 
-    /// Draws the time until an event that happens every `mean` on average.
+    /// Draws the time until the next of events that are `mean` apart on average.
     pub(super) fn wait(&mut self, mean: f64) -> f64 {
         let wait: f64 = Exp1.sample(&mut self.0);
         mean * wait

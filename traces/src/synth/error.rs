@@ -1,4 +1,4 @@
-//! Errors of synthetic clusters, with a remedy.
+//! Errors of synthetic clusters; each has a remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;

@@ -16,12 +16,12 @@ use std::sync::Arc;
 const DAY_MS: i64 = 86_400_000;
 /// Time from boot to the agent's first sample.
 const BOOT_MS: i64 = 20_000;
-/// Time from waking to the first sample.
+/// Time from the host's waking to the first sample.
 const WAKE_MS: i64 = 1500;
-/// Minimum absence for an event of the owner's return (the idle rule's five minutes).
+/// Minimum absence after which the owner's return gives an event: five minutes, as in the idle rule.
 const LEAST_AWAY_MS: i64 = 300_000;
 
-/// A host's records in the order of their sequence numbers, generated one step at a time.
+/// Generates a host's records one step at a time, in the order of their sequence numbers.
 ///
 /// ```
 /// use gleaner_traces::synth::{Cluster, Parameters, Preset};
@@ -47,7 +47,7 @@ pub struct HostTrace {
     boot_id: String,
     /// Boot time of the host.
     booted_ms: i64,
-    /// Start time of the agent, before which nothing is observed.
+    /// Start time of the agent; nothing is observed before it.
     agent_ms: i64,
     life: Life,
     processes: ProcessRows,
@@ -75,8 +75,8 @@ impl HostTrace {
         let mut dice = Dice::new(parameters.seed, Life::stream_of_rows(index));
         let start_ms = parameters.start_ms;
         let (host_id, database_id) = (dice.id(), dice.id());
-        // The host boots when the trace begins or within an interval, so that hosts do not sample in
-        // step.
+        // The host boots within one interval after the start of the trace, so that hosts do not all sample at
+        // the same moments.
         let longest_ms = parameters.interval_ms.min(DAY_MS - BOOT_MS);
         let booted_ms = start_ms + dice.between(0, longest_ms);
         life.boot(booted_ms);
@@ -122,19 +122,19 @@ impl HostTrace {
         &self.fleet.classes[self.class]
     }
 
-    /// The host's name: 32 hex digits.
+    /// Id of the host: 32 hex digits.
     #[must_use]
     pub fn host_id(&self) -> &str {
         &self.host_id
     }
 
-    /// The id of the host's only database: 32 hex digits.
+    /// Id of the host's only database: 32 hex digits.
     #[must_use]
     pub fn database_id(&self) -> &str {
         &self.database_id
     }
 
-    /// Time of the next record; `None` at the end.
+    /// Time of the next record; `None` at the end of the trace.
     pub fn peek_ms(&mut self) -> Option<i64> {
         self.fill();
         self.ready.front().map(|record| record.time_ms)
@@ -143,13 +143,13 @@ impl HostTrace {
     fn fill(&mut self) {
         while self.ready.is_empty() && self.next_ms < self.end_ms {
             self.advance();
-            // A time without samples may reach beyond the end: then records after the end are dropped.
+            // A time without samples may reach beyond the end of the trace; records after the end are dropped.
             let end = self.ready.iter().position(|r| r.time_ms >= self.end_ms);
             self.ready.truncate(end.unwrap_or(self.ready.len()));
         }
     }
 
-    /// Generates the next sample, and the records before it.
+    /// Generates the next sample, and all records that come before it.
     fn advance(&mut self) {
         let Some(last) = self.last else {
             self.boot(self.booted_ms);
@@ -189,7 +189,7 @@ impl HostTrace {
                     (from_ms, event("sleep", duration_ms, None)),
                     (to_ms, event("wake", duration_ms, None)),
                 ];
-                // Same rule as the agent's: a gap is longer than two intervals.
+                // The agent has the same rule: more than two intervals without a sample are a gap.
                 let is_gap = now_ms - last_ms > 2 * self.interval_ms;
                 self.sample(now_ms, is_gap.then_some("sleep"), events);
             }
@@ -224,7 +224,7 @@ impl HostTrace {
         self.write_event(time_ms, event("agent_start", None, Some(version)));
     }
 
-    /// Writes the sample at `time_ms`, after the gap before it and the events since.
+    /// Writes the sample at `time_ms`. The gap before it and the events since the previous sample are written first.
     fn sample(&mut self, time_ms: i64, gap: Option<&str>, mut events: Vec<(i64, EventRow)>) {
         let before = self.last;
         let follows = before.filter(|_| gap.is_none());
@@ -240,7 +240,7 @@ impl HostTrace {
             let away_ms = stretch.from_ms - left_ms.unwrap_or(0).max(self.agent_ms);
             if away_ms >= LEAST_AWAY_MS {
                 let returned = event("owner_returned", Some(away_ms), Some("input"));
-                // Written immediately; after a sleep the event waits for the sample with the others.
+                // The event is written at once; only after a sleep it waits, with the other events, for the sample.
                 if events.is_empty() {
                     self.write_event(stretch.from_ms, returned);
                 } else {
@@ -274,7 +274,7 @@ impl HostTrace {
         }
         self.write(time_ms, Rows::Sample(Box::new(rows)));
         self.last = Some(PreviousSample { time_ms });
-        // The agent's timer is a little late each time, and catches up.
+        // The agent's timer is up to 2 ms early or late each time.
         self.next_ms = time_ms + self.interval_ms + self.dice.between(-2, 3);
     }
 
@@ -318,8 +318,8 @@ impl HostTrace {
         }
     }
 
-    /// Rows of missing values: those that this host never has, if the state is complete; and processes that
-    /// ended while they were read.
+    /// Rows of table `missing_values`. In a complete state they include the values that this host never has.
+    /// From time to time, a row counts processes that ended while the agent read them.
     fn missing_values(&mut self, at: &SampleMoment) -> Vec<MissingValueRow> {
         let row = |item: &str, reason: &str, detail: &str, missing_count| MissingValueRow {
             item: item.to_owned(),

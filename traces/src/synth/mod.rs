@@ -1,23 +1,23 @@
 //! Synthetic clusters: traces of invented hosts, of any number and length.
 //!
-//! A [`Fleet`] has the parameters of the model, class by class. Those of `acharya-setia` are **calibrated**
-//! to the tables of a study of 1998 (docs/synth.md says how); those of `modern` are **invented**. Nothing
-//! about real people can be learnt from either. The data identify themselves: `hosts.source` and
-//! `hosts.os_name` begin with `synthetic`.
+//! A [`Fleet`] has the parameters of the model for each class of hosts. Those of `acharya-setia` are
+//! **calibrated** to the tables of a study of 1998 (docs/synth.md says how); those of `modern` are
+//! **invented**. Nothing about real people can be learnt from either. The data identify themselves:
+//! `hosts.source` and `hosts.os_name` begin with `synthetic`.
 //!
 //! ```text
 //! fleet (TOML) ──► life: owner, programs, jobs, files, kernel ──► rows ──► records ──► dataset
 //!                   └────────► Moment (calibration)     power ──┘
 //! ```
 //!
-//! - `fleet`, `preset`: the hosts; `spread`: the differences between hosts of a class.
-//! - `life`: the events on a host. As on real hosts, the categories sum to physical memory.
-//! - `power`: some hosts sleep, some are turned off when the owner leaves; each such time leaves a gap.
-//! - `rows`: the rows that an agent would store; available memory is divided into free memory, cache and idle
+//! - `fleet`, `preset`: the classes of hosts; `spread`: the differences between hosts of a class.
+//! - `life`: the events on a host. As on real hosts, the memory categories sum to physical memory.
+//! - `power`: some hosts sleep, or are turned off, when the owner leaves; each such time leaves a gap.
+//! - `rows`: the rows that an agent would store. Available memory is divided into free memory, cache and idle
 //!   processes.
 //!
-//! The seed determines every byte. Each part of each host draws from its own random stream (ChaCha8), so that
-//! a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
+//! The seed determines every byte. Each part of each host draws from its own random stream (ChaCha8): a host
+//! is therefore the same in a cluster of any size, and a longer trace begins like a shorter one.
 
 mod cluster;
 mod dice;

@@ -5,15 +5,15 @@ use super::life::Life;
 use super::{Preset, SynthError};
 use std::sync::Arc;
 
-/// Default interval between samples, the paper's.
+/// Default interval between samples: the paper's.
 const INTERVAL_MS: i64 = 90_000;
 
-/// Parameters of a cluster.
+/// Parameters from which a cluster is generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Kinds of host and their habits.
+    /// Classes of hosts, with the model's parameters.
     pub fleet: Arc<Fleet>,
-    /// Name of the fleet's cluster; absent: its first.
+    /// Name of the cluster in the fleet; absent: the fleet's first cluster.
     pub cluster: Option<String>,
     /// Number of hosts.
     pub hosts: usize,
@@ -25,21 +25,20 @@ pub struct Parameters {
     pub interval_ms: i64,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// True if every host stays on day and night.
+    /// True if every host stays on day and night, whatever its class.
     pub always_on: bool,
 }
 
 impl Parameters {
-    /// Parameters for the hosts and the length of `preset`.
+    /// Parameters with the cluster of `preset` and the number of days of its fleet.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`], which no preset returns.
+    /// [`SynthError::Fleet`]; no preset returns it.
     pub fn of_preset(preset: Preset, seed: u64) -> Result<Self, SynthError> {
         Self::of_fleet(preset.fleet()?, Some(preset.cluster()), seed)
     }
 
-    /// Parameters for the hosts of a fleet's cluster, with the fleet's number
-    /// of days.
+    /// Parameters with the hosts of one of the fleet's clusters, and with the fleet's number of days.
     ///
     /// # Errors
     /// [`SynthError::Fleet`] if the fleet has no such cluster.

@@ -1,4 +1,4 @@
-//! Times in which a host is not sampled: the host sleeps or is off, or its agent restarts.
+//! Times in which a host is not sampled: the host sleeps, is off, or its agent restarts.
 
 use super::dice::Dice;
 use super::fleet::{Habit, System};
@@ -24,12 +24,12 @@ pub(super) enum Cause {
 pub(super) struct Interruption {
     pub(super) cause: Cause,
     pub(super) from_ms: i64,
-    /// Time at which the host is awake, has booted, or the agent starts.
+    /// Time at which the host is awake again, has booted, or the agent starts.
     pub(super) to_ms: i64,
 }
 
-/// Interruption between the sample at `from_ms` and the next, due at `due_ms`, if any. `next` is the time
-/// at which the owner is next present, `last_active_ms` the time of the owner's last activity.
+/// Interruption, if any, between the sample at `from_ms` and the one due at `due_ms`. `next` is the owner's
+/// present or next stretch at the keyboard; `last_active_ms` is the time of the owner's last activity.
 pub(super) fn interruption(
     dice: &mut Dice,
     system: &System,
@@ -40,7 +40,7 @@ pub(super) fn interruption(
 ) -> Option<Interruption> {
     let is_away = next.from_ms > due_ms;
     let passed_days = (due_ms - from_ms) as f64 / DAY_MS;
-    // Drawn in any case, so that the number of draws does not depend on the owner.
+    // These numbers are always drawn, so that the owner has no influence on the draws that follow.
     let mut happens = |days: Option<f64>| {
         let share = dice.share();
         days.is_some_and(|days| share < passed_days / days)

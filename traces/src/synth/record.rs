@@ -13,27 +13,27 @@ pub struct Record {
     pub sequence: i64,
     /// Time of the record, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Rows of the record.
+    /// Rows that have the record's sequence number.
     pub rows: Rows,
 }
 
-/// Content of a record.
+/// Rows of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
-    /// The time without samples that ends with this record.
+    /// A time without samples, which ends at this record's time.
     Gap(GapRow),
     /// Inventory of the host.
     Host(Box<HostRow>),
-    /// An event.
+    /// An event on the host.
     Event(EventRow),
-    /// A sample with its rows in other tables.
+    /// A sample, with its rows in other tables.
     Sample(Box<SampleRows>),
 }
 
 /// A sample with all rows that belong to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleRows {
-    /// Row of the sample itself: memory, load, cost.
+    /// Row of the sample itself: memory, load, and the agent's cost.
     pub sample: SampleRow,
     /// Rows of the active processes.
     pub processes: Vec<ProcessRow>,
@@ -50,8 +50,8 @@ pub struct SampleRows {
 }
 
 impl Record {
-    /// Passes every row with its table to `each`, as values in the order of the table's
-    /// columns.
+    /// Passes every row to `each`, together with the name of its table. The row's values are in the order of
+    /// the table's columns.
     ///
     /// # Errors
     /// The first error that `each` returns.
@@ -75,7 +75,7 @@ impl Record {
         }
     }
 
-    /// Number of rows.
+    /// Number of rows in all tables.
     #[must_use]
     pub fn rows_count(&self) -> usize {
         match &self.rows {

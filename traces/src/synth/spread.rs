@@ -1,6 +1,6 @@
-//! Differences between the hosts of a fleet. Each property is spread evenly over the hosts, so that a
-//! small cluster has the spread of a large one. A host's position is the fractional part of a multiple of
-//! an irrational number (Kronecker's sequence), shifted by the seed.
+//! Differences between the hosts of a fleet. Each property is spread evenly over the hosts: a small cluster
+//! has the same spread as a large one. For each property, a host's position is the fractional part of a
+//! multiple of an irrational number (Kronecker's sequence), shifted by the seed.
 
 use super::dice::Dice;
 
@@ -19,7 +19,7 @@ pub(super) enum Property {
     Stay,
 }
 
-/// Primes; multiples of their square roots fill the unit interval evenly.
+/// Primes. The fractional parts of their square roots' multiples fill the range from 0 to 1 evenly.
 const STEPS: [f64; 10] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0];
 
 /// Position of one host in the fleet for each property, from 0 to below 1.
@@ -39,13 +39,13 @@ impl HostPosition {
         self.0[property as usize]
     }
 
-    /// Factor evenly spread about 1 with this sd.
+    /// Factor for this host; over the hosts, factors are evenly spread about 1 with this sd.
     pub(super) fn factor(&self, property: Property, sd: f64) -> f64 {
         (1.0 + sd * centred(self.of(property))).max(0.05)
     }
 
-    /// Relative rate of an event that occurs on `share` of the hosts only: 0 on the others, mean 1 on
-    /// those; its logarithm is evenly spread with this sd.
+    /// Relative rate, on this host, of an event that occurs on `share` of the hosts only. It is 0 on the
+    /// other hosts; over those with the event, its mean is 1 and its logarithm is evenly spread with this sd.
     pub(super) fn rate(&self, property: Property, share: f64, sd: f64) -> f64 {
         let place = self.of(property);
         if place >= share {
@@ -61,7 +61,7 @@ impl HostPosition {
     }
 }
 
-/// Maps an even spread from 0 to 1 to one with mean 0 and sd 1.
+/// Maps a place from an even spread over 0 to 1 to an even spread with mean 0 and sd 1.
 fn centred(place: f64) -> f64 {
     (place - 0.5) * 12f64.sqrt()
 }

@@ -1,5 +1,5 @@
-//! Writes a cluster as a dataset, streamed: memory is bounded by the number of hosts generated together and
-//! by the rows that wait to be sealed, whatever the cluster's size.
+//! Writes a cluster as a dataset while it is generated. Memory depends only on the number of hosts generated
+//! together and on the rows that are not sealed yet, not on the cluster's size.
 
 use super::{Cluster, HostTrace, Record, SynthError};
 use arrow::record_batch::RecordBatch;
@@ -14,22 +14,22 @@ use std::thread;
 const DAY_MS: i64 = 86_400_000;
 /// Number of hosts generated together; each takes some tens of KiB.
 const HOSTS_AT_ONCE: usize = 256;
-/// Rows per seal: about 200 bytes each, three times as much while they are sorted, and as many more are
-/// generated meanwhile.
+/// Number of rows after which the writer seals. A row takes about 200 bytes, and three times as much while
+/// rows are sorted; the next rows are generated at the same time.
 const ROWS_AT_ONCE: usize = 600_000;
 
 /// Progress of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Host-days written so far.
+    /// Number of host-days (days of one host) written so far.
     pub host_days: u64,
-    /// Host-days in total.
+    /// Total number of host-days.
     pub host_days_in_all: u64,
-    /// Number of rows generated.
+    /// Number of rows generated so far.
     pub rows: u64,
 }
 
-/// Counts of a written dataset.
+/// Folder and counts of a written dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SynthSummary {
     /// The dataset's folder.
@@ -48,7 +48,7 @@ pub struct SynthSummary {
 /// after each day of each host.
 ///
 /// # Errors
-/// [`SynthError::NotEmpty`]; or an error of writing: the days sealed before stay.
+/// [`SynthError::NotEmpty`], or an error of writing. After such an error, the days already sealed stay.
 pub fn write(
     cluster: &Cluster,
     folder: &Path,
@@ -60,7 +60,7 @@ pub fn write(
         dataset: folder.to_owned(),
         ..SynthSummary::default()
     };
-    // Generating rows and sealing them take about equally long: each has its own thread.
+    // Generating rows takes about as long as sealing them: each has its own thread.
     thread::scope(|scope| {
         let (parts, made) = sync_channel(1);
         let making = scope.spawn(move || make(cluster, &parts));
@@ -85,13 +85,13 @@ pub fn write(
     })
 }
 
-/// A host's day, or part of one, with the tables to seal after it.
+/// Progress after a host's day or a part of it, and the tables to seal now, often none.
 struct Part {
     done: Progress,
     tables: Vec<(Table, RecordBatch)>,
 }
 
-/// Generates the cluster's rows, host by host and day by day, until the receiver closes. Returns the number
+/// Generates the cluster's rows day by day for groups of hosts, until the receiver closes. Returns the number
 /// of records.
 fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> {
     let parameters = cluster.parameters();
@@ -101,8 +101,8 @@ fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> 
         rows: 0,
     };
     let mut making = RowBuffer::default();
-    // Hosts are ordered by id, as after a collector's compaction: a reader in that order opens each file
-    // once.
+    // Hosts are ordered by id, as after a collector's compaction. A reader that uses the same order opens
+    // each file only once.
     let mut order: Vec<(String, usize)> = (0..parameters.hosts)
         .map(|index| (cluster.host(index).host_id().to_owned(), index))
         .collect();
@@ -150,7 +150,7 @@ fn refuse_in_use(folder: &Path) -> Result<(), SynthError> {
     }
 }
 
-/// Rows that wait to be sealed.
+/// Rows that are not sealed yet.
 struct RowBuffer {
     builders: Vec<RowsBuilder>,
     waiting: usize,
@@ -188,7 +188,7 @@ impl RowBuffer {
         Ok(record.rows_count() as u64)
     }
 
-    /// All pending rows, as record batches.
+    /// Takes all waiting rows, as record batches.
     fn take(&mut self) -> Result<Vec<(Table, RecordBatch)>, SynthError> {
         self.waiting = 0;
         let mut taken = Vec::new();

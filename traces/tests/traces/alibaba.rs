@@ -1,5 +1,5 @@
-//! Alibaba's machine_usage.csv: machines in no order, read in several passes; and values that the trace
-//! marks as invalid.
+//! Alibaba's machine_usage.csv: its machines come in no order and are read in several passes, and it marks
+//! some values as invalid.
 
 use crate::import::{fills_what_it_names, read};
 use gleaner_dataset::Dataset;
@@ -118,7 +118,7 @@ fn shares_of_memory_worked_by_hand() {
     );
 }
 
-/// The dataset is the same however few rows are held in memory.
+/// However few rows are held in memory, the resulting dataset is the same.
 #[test]
 fn passes_change_nothing() {
     let rows: Vec<String> = (0..3000)
@@ -196,7 +196,7 @@ fn another_file_is_refused_by_line() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The file is rejected, or every row is counted; the importer never panics.
+    /// Whatever the file contains, it is rejected or each of its rows is counted; the importer never panics.
     #[test]
     fn whatever_is_in_the_file_is_accounted_for(
         lines in proptest::collection::vec("(m_[0-3]|.?),(-?[0-9]{1,4}|.{0,3}|1e300|NaN),1,(-?[0-9]{1,3}|.{0,3}|1e300),,,,,", 1..40),

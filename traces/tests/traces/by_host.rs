@@ -1,4 +1,4 @@
-//! Exports for policy simulators, from hand-made hosts.
+//! Exports for policy simulators: the files that result from hand-made hosts.
 
 use gleaner_schemas::availability::{
     AvailabilityQuestion, AvailablePeriod, AvailableSample, HostAvailability,
@@ -39,7 +39,7 @@ fn period(from_s: i64, to_s: i64, end: Option<EndCause>) -> AvailablePeriod {
     }
 }
 
-/// A sample of a host with 1000 bytes.
+/// A sample of a host that has 1000 bytes of memory.
 fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSample {
     AvailableSample {
         time_ms: START_MS + seconds * 1000,
@@ -51,8 +51,8 @@ fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSam
     }
 }
 
-/// Three hosts: one with a gap and a clock that was set back, one without usable data, one that begins
-/// later.
+/// Three hosts. The first has a gap, and a clock that was set back; the second has no usable data; the third
+/// begins later.
 fn hosts() -> [HostAvailability; 3] {
     let host = |host: &str, host_name: &str, from_s: i64, to_s: i64| HostAvailability {
         host_id: host.to_owned(),
@@ -160,7 +160,7 @@ fn simgrids_platform_and_profiles() {
         "0 1\n90 0\n300 1\n390 0\n390 1\n480 0\n"
     );
     assert_eq!(profile("00001.state"), "0 0\n");
-    // 0 in the gap; the repeated time 360 after the clock was set back is not written.
+    // The share is 0 in the gap. After the clock was set back, the time 360 occurs again, and is not written.
     let share = "0 0.900000\n90 0\n300 0.800000\n390 0.100000\n390 0\n480 0.600000\n480 0\n";
     assert_eq!(profile("00000.share"), share);
     assert_eq!(profile("00001.share"), "0 0\n120 0.100000\n120 0\n");

@@ -1,5 +1,4 @@
-//! Plain CSV with its mapping: the example in the docs, units and formats, rejections, and arbitrary
-//! input.
+//! Plain CSV with its mapping: the example in the docs, units and formats, rejections, and arbitrary input.
 
 use crate::import::{fills_no_others, read};
 use gleaner_dataset::Dataset;
@@ -12,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Files in a folder, a mapping, and a place for a dataset.
+/// A folder with CSV files and a place for a dataset.
 struct Place {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -60,7 +59,7 @@ fn parse(mapping: &str) -> Result<Mapping, ImportError> {
     Mapping::parse(Path::new("map.toml"), mapping)
 }
 
-/// The code block of this language in the docs.
+/// The code block in docs/import.md that is marked with this language.
 fn documented(language: &str) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
     let docs = fs::read_to_string(docs).unwrap();
@@ -109,7 +108,7 @@ fn the_example_of_the_docs() {
     ];
     assert_eq!(samples, expected);
 
-    // The mapping's own description; the docs have no table for it, since it depends on the mapping.
+    // The columns' origins, as the mapping describes them. The docs list none, since they depend on the mapping.
     let parsed = parse(&mapping).unwrap();
     let csv = Csv::new(&parsed, &place.files);
     let fills: Vec<_> = csv
@@ -408,7 +407,7 @@ fn hopeless_files_are_refused_by_line_and_nothing_is_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A mapping with arbitrary text inserted is read, or rejected with a line; it never panics.
+    /// A documented mapping with arbitrary text inserted is read, or rejected with a line; it never causes a panic.
     #[test]
     fn no_mapping_panics(at in any::<prop::sample::Index>(), cut in 0..12usize, text in "[a-z\\[\\]=\"\\.%0-9\n ä]{0,12}") {
         let documented = documented("toml");
@@ -424,7 +423,7 @@ proptest! {
         }
     }
 
-    /// The file is rejected, or every row is counted; the importer never panics.
+    /// Whatever the file contains, it is rejected or each of its rows is counted; the importer never panics.
     #[test]
     fn whatever_is_in_a_file_is_accounted_for(
         lines in proptest::collection::vec("(a|b|\"c|),(170000000[0-9]|.{0,4}),([0-9]{1,3}|1e400|.{0,3}),([0-9]{1,3}|-1|.{0,3}),[0-9\"]{0,2}", 1..30),

@@ -1,4 +1,4 @@
-//! Exports contain exactly the dataset.
+//! Exports contain exactly the rows of the dataset.
 
 use arrow::array::AsArray;
 use arrow::compute::concat_batches;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// 2026-11-20 23:59:30 UTC; records are ten seconds apart, so that the fourth is on the next day.
 const START_MS: i64 = 1_795_219_170_000;
 
-/// Two hosts with eight records each, of one sample and two processes, sealed twice.
+/// A dataset sealed twice: two hosts with eight records each, and in each record one sample and two processes.
 fn dataset(folder: &Path) -> Dataset {
     for sequences in [[1, 3, 5, 7], [2, 4, 6, 8]] {
         let mut writer = Writer::open(folder).unwrap();
@@ -266,7 +266,7 @@ fn a_part_is_exported_and_no_empty_file() {
     );
 }
 
-/// Each of an export's files, and the folder's description, says what an imported host's figures mean.
+/// Each file of an export, and the folder's description, states the meaning of an imported host's figures.
 #[test]
 fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

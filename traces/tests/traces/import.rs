@@ -1,4 +1,4 @@
-//! Faulty imported traces: the fate of every row, and rejections.
+//! Faulty imported traces: what becomes of every row, and which traces are rejected.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -18,7 +18,7 @@ pub(crate) const HEADER: &str = "Timestamp [ms];\tCPU cores;\tCPU capacity provi
 pub(crate) const START_S: i64 = 1_373_932_200;
 const MINUTE_MS: i64 = 60_000;
 
-/// A row as published, at `minutes` after the start.
+/// A row in the published format, `minutes` after the start.
 pub(crate) fn row(minutes: i64, cpus: i64, capacity_kb: &str, usage_kb: &str) -> String {
     let time_s = START_S + minutes * 60;
     format!(
@@ -80,7 +80,7 @@ fn file(rows: &[String]) -> String {
     format!("{HEADER}\n{}\n", rows.join("\n"))
 }
 
-/// Times in ms, then `columns`, of a host's rows.
+/// Rows of a host: the time in ms, then the values of `columns`.
 pub(crate) fn read(
     dataset: &Path,
     source: &Source<'_>,
@@ -107,7 +107,7 @@ pub(crate) fn read(
         .collect()
 }
 
-/// Minutes after the start, then `columns`, of a host's rows.
+/// Rows of a host: the time in minutes after the start, then the values of `columns`.
 fn since_start(
     place: &Place,
     table: &Table,
@@ -131,7 +131,7 @@ fn machine<'a>(imported: &'a ImportSummary, name: &str) -> &'a Machine {
     machines.find(|m| m.machine == name).unwrap()
 }
 
-/// Every kind of fault, row by row.
+/// Each row has one kind of fault; the expected samples were computed by hand.
 #[test]
 fn rough_rows_worked_by_hand() {
     let rows = [
@@ -167,7 +167,7 @@ fn rough_rows_worked_by_hand() {
             vec![Some(45), ten, kib(4096), kib(1)],
         ]
     );
-    // Inventories: at first, where the day begins (10 minutes in), and at each change.
+    // Inventories are at the first sample, where a new day begins (10 minutes later), and at each change.
     let hosts = since_start(
         &place,
         &HostRow::TABLE,
@@ -292,7 +292,8 @@ fn hopeless_input_is_refused_and_nothing_is_written() {
     assert!(place.refused().contains("cannot list folder"));
 }
 
-/// Importing rows in another order, or another trace with the same numbers, changes nothing.
+/// The rows already in the dataset stay when the same rows come in another order, the machine continues
+/// later, or another trace has the same numbers.
 #[test]
 fn what_was_imported_before_is_left_as_it_is() {
     let mut rows: Vec<String> = (0..400)
@@ -300,7 +301,7 @@ fn what_was_imported_before_is_left_as_it_is() {
         .collect();
     let place = Place::of(&[("1.csv", &file(&rows))]);
     let first = place.imported();
-    // A host of two days: inventories at first, two at the start of a day, one at a change.
+    // Four inventories: at the first sample, after each of two midnights, and where the number of CPUs changes.
     assert_eq!(first.new_rows_count, 400 + 4);
     let before = samples(&place, "1");
     rows.reverse();
@@ -310,7 +311,7 @@ fn what_was_imported_before_is_left_as_it_is() {
     assert_eq!(again.total.out_of_order_count, 399);
     assert_eq!(samples(&place, "1"), before);
 
-    // A month later the same machine continues.
+    // The same machine continues a month later.
     place.write("1.csv", &file(&[row(43_200, 2, "8192.0", "1.0")]));
     assert_eq!(place.imported().new_rows_count, 2);
     assert_eq!(samples(&place, "1").len(), 401);
@@ -356,7 +357,7 @@ fn the_columns_that_a_source_names_are_filled_and_no_others() {
     fills_what_it_names(&RND, "1", &place.dataset());
 }
 
-/// The dataset has exactly the columns that the source and the docs name.
+/// Asserts that the dataset has exactly the columns that the source and the docs name.
 #[track_caller]
 pub(crate) fn fills_what_it_names(source: &Source<'_>, machine: &str, dataset: &Path) {
     fills_no_others(source, machine, dataset);
@@ -373,7 +374,7 @@ pub(crate) fn the_docs_name_what_it_fills(source: &Source<'_>) {
     }
 }
 
-/// Asserts the filled columns in the dataset, without comparing them with the docs.
+/// Asserts that the dataset has exactly the columns that the source names; the docs are not compared.
 #[track_caller]
 pub(crate) fn fills_no_others(source: &Source<'_>, machine: &str, dataset: &Path) {
     let dataset = Dataset::open(dataset).unwrap();
@@ -409,7 +410,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A later download of a trace may have other values: that is a contradiction, not a repetition.
+/// A trace that is downloaded later may have other values. These count as contradictions, not as repetitions.
 #[test]
 fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
     let rows: Vec<String> = (0..10)
@@ -424,8 +425,8 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
         (0, 0)
     );
 
-    // A part of the file differs only in the interval before its first sample, and in an inventory
-    // there.
+    // If only part of the file is imported, the first sample has no interval, and there is a new inventory at
+    // its time. That is no contradiction.
     place.write("1.csv", &file(&rows[4..]));
     let part = place.imported();
     assert_eq!((part.new_rows_count, part.contradicting_rows_count), (1, 0));
@@ -442,7 +443,8 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
     assert_eq!(later.existing_rows_count, first.new_rows_count);
 }
 
-/// Several seals of a day write several files, which every reader of a host would open.
+/// Several seals write several files per day, and each reader of a host would have to open all of them: an
+/// import therefore merges them in the end.
 #[test]
 fn an_import_ends_with_one_file_a_table_and_day() {
     let file_of = |machine: i64| {
@@ -453,7 +455,7 @@ fn an_import_ends_with_one_file_a_table_and_day() {
     };
     let place = Place::of(&[]);
     for machine in 1..=4 {
-        // Each import seals on its own, as does an import of more rows than fit in one seal.
+        // Each import seals for itself, just as one import does with more rows than fit in one seal.
         place.write(&format!("{machine}.csv"), &file_of(machine));
         place.imported();
     }
@@ -496,7 +498,7 @@ fn what_a_source_means_travels_with_the_dataset() {
         .map(|f| (f.table, f.column, f.origin))
         .collect();
     assert_eq!(columns, fills);
-    // A second source is added, and importers continue with both.
+    // A second source is added. The manifest then describes both.
     place.import_as(FAST_STORAGE).unwrap();
     drop(Writer::open(place.dataset()).unwrap());
     let names = Dataset::open(place.dataset()).unwrap();

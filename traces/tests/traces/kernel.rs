@@ -1,4 +1,4 @@
-//! Sources with the kernel's own figures: all values of their readings reach the dataset.
+//! Sources with the kernel's own figures: all values that their readings have reach the dataset.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
@@ -102,7 +102,7 @@ fn what_a_reading_says_beside_memory_is_written_and_what_it_does_not_is_absent()
     assert_eq!(integers(&rows, 0), [Some(3 * GIB); 3]);
     assert_eq!(integers(&rows, 1), [Some(3 * GIB - 8 * GIB * 15 / 100); 3]);
     assert_eq!(integers(&rows, 2), [Some(7); 3]);
-    // A boot time that moved by half a minute is the same boot.
+    // The machine's boot time moves by half a minute in one reading; this counts as the same boot.
     assert_eq!(integers(&rows, 3), [50_000, 1_050_000, 1_150_000].map(Some));
     assert_eq!(integers(&rows, 4), [None; 3]);
     let rows = read(&SampleRow::TABLE, &["boot_id", "load5"]);

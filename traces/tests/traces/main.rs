@@ -1,5 +1,4 @@
-//! Exports read back, and synthetic clusters checked by the rules of real
-//! traces.
+//! Exports are read back; synthetic clusters are checked by the rules of real traces.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod alibaba;

@@ -1,4 +1,4 @@
-//! Materna's CSV, written from its published description: quoted, German times and decimal commas.
+//! Materna's CSV, invented from its published description: with quotes, German times and decimal commas.
 
 use crate::import::{fills_what_it_names, read};
 use gleaner_schemas::column::Row;

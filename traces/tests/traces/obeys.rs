@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Columns that may be absent without a row of `missing_values`, as in the agent.
+/// Columns that may be absent although `missing_values` has no row for them, as in the agent's data.
 const ABSENT_WITHOUT_REASON: [&str; 10] = [
     "interval_ms",
     "arc_bytes",
@@ -107,7 +107,7 @@ impl Reader {
         (self.gap, self.host) = (None, self.host.take());
     }
 
-    /// Checks gaps, complete states, inventories, boots, and counters that grow.
+    /// Checks gaps, complete states, inventories and boots, and that counters do not fall.
     fn follows(&mut self, time_ms: i64, row: &SampleRow) {
         assert!(
             self.boots.contains(row.boot_id.as_ref().unwrap()),

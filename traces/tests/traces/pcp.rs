@@ -1,4 +1,4 @@
-//! `gleaner import pcp`: the part that needs no PCP. The rest is in
+//! `gleaner import pcp`: only what needs no PCP tool. The remaining tests are in
 //! tests/readers/test_recorders.py.
 
 use crate::import::the_docs_name_what_it_fills;

@@ -1,4 +1,4 @@
-//! The Prometheus importer against an invented server, which can be as difficult as real ones.
+//! The Prometheus importer against an invented server, which can have the limits and errors of real ones.
 
 use crate::import::fills_what_it_names;
 use arrow::array::AsArray;
@@ -39,10 +39,10 @@ struct Server {
     folder: TempDir,
 }
 
-/// A series: name, labels besides job and instance, and its value at a scrape.
+/// A series: its name, its labels besides job and instance, and its value at a scrape's number.
 type Series = (&'static str, &'static str, fn(i64) -> f64);
 
-/// A machine with all node_exporter metrics; it is restarted within the trace, and one scrape has no memory.
+/// Series of a machine with all metrics of node_exporter. The machine is restarted once, and one scrape has no memory.
 fn series() -> Vec<Series> {
     let mut all: Vec<Series> = vec![
         ("node_memory_MemTotal_bytes", "", |_| (8 * GIB) as f64),
@@ -126,7 +126,7 @@ impl Server {
                     "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                     body.len()
                 );
-                // The client may have hung up.
+                // The client may have closed the connection.
                 let _ = stream
                     .write_all(head.as_bytes())
                     .and_then(|()| stream.write_all(body.as_bytes()));
@@ -223,7 +223,7 @@ fn answer(manners: &Manners, request: &str, headers: &[String]) -> (u16, String)
             assert!(selector.contains(r#"instance=~"otter:9100""#), "{selector}");
             let length_ms: i64 = range.strip_suffix("ms]").unwrap().parse().unwrap();
             let at = in_ms(parameter("time"));
-            // Up to Prometheus 2, the first ms of a range belongs to it.
+            // As in Prometheus up to version 2, a range includes its first ms.
             let times = (at - length_ms)..=at;
             let scrapes: Vec<i64> = (0..SCRAPES)
                 .filter(|i| times.contains(&(START_MS + i * STEP_MS)))
@@ -354,8 +354,8 @@ fn times_are_kept_to() {
     };
     server.import(Address::default(), times).unwrap();
     assert_eq!(rows(&server.dataset()), expected(100..700));
-    // A later import continues after the first, except for the interval before its first sample, which it
-    // does not know.
+    // A later import of all times adds the other samples. Sample 100 stays without an interval: the first
+    // import did not know the sample before it.
     server.import(Address::default(), ALL).unwrap();
     let known = rows(&server.dataset());
     assert_eq!(known.len() as i64, SCRAPES);

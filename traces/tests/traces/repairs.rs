@@ -1,4 +1,4 @@
-//! Mending compared with a slow, obvious implementation; and arbitrary input.
+//! Repairs of a machine's rows, compared with a slow, obvious implementation; and arbitrary input.
 
 use crate::import::{HEADER, row};
 use gleaner_schemas::column::Value;
@@ -15,7 +15,7 @@ type SourceRow = (Reading, Option<i64>, Option<i64>);
 
 const COLUMNS: [&str; 2] = ["mem_free_bytes", "load1"];
 
-/// Readings as the importers pass them.
+/// The rows as readings, as importers pass them.
 fn readings(rows: &[SourceRow]) -> Readings<'static> {
     let mut readings = Readings::new(&COLUMNS);
     for (reading, value, fact) in rows {
@@ -27,7 +27,7 @@ fn readings(rows: &[SourceRow]) -> Readings<'static> {
     readings
 }
 
-/// A repaired sample: time, interval, memory, available, CPUs, boot; value and fact.
+/// A sample after the repair: its time, interval, memory, available memory, CPUs and boot; the value; the fact.
 type MendedRow = ([Option<i64>; 6], Option<i64>, Option<i64>);
 
 fn made(samples: &[Observation<'_>]) -> Vec<MendedRow> {
@@ -61,7 +61,7 @@ fn made(samples: &[Observation<'_>]) -> Vec<MendedRow> {
     made.collect()
 }
 
-/// Mends the rows one by one, without sorting.
+/// Repairs the rows in the obvious way: the rows of each time are reduced to one, rule by rule.
 fn obviously(rows: &[SourceRow]) -> Vec<MendedRow> {
     let mut of_time: BTreeMap<i64, Vec<SourceRow>> = BTreeMap::new();
     for row in rows {
@@ -70,7 +70,7 @@ fn obviously(rows: &[SourceRow]) -> Vec<MendedRow> {
     let mut kept: Vec<SourceRow> = Vec::new();
     for mut rows in of_time.into_values() {
         rows.retain(|(r, ..)| r.physical_bytes > 0);
-        // Each rule narrows the candidates down.
+        // Each rule keeps only the rows with the smallest value.
         let mut least = |of: &dyn Fn(&SourceRow) -> i64| {
             let least = rows.iter().map(of).min();
             rows.retain(|row| Some(of(row)) == least);
@@ -114,7 +114,7 @@ fn obviously(rows: &[SourceRow]) -> Vec<MendedRow> {
     samples
 }
 
-/// Rows with few distinct values, so that they coincide.
+/// Rows whose values come from small ranges, so that rows often coincide.
 fn rows() -> impl Strategy<Value = Vec<SourceRow>> {
     let said = || proptest::option::of(0..3i64);
     let row = (
@@ -190,7 +190,7 @@ proptest! {
         let gaps = samples.iter().filter(|(s, ..)| s[1].is_none()).count() as u64;
         prop_assert_eq!(repairs.gaps_count, gaps.saturating_sub(1));
 
-        // The rows' order makes no difference.
+        // The order of the rows makes no difference.
         let mut shuffled = rows;
         shuffled.sort_by_key(|(r, ..)| (r.time_ms as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         prop_assert_eq!(made(&readings(&shuffled).repair().0), samples);
@@ -262,7 +262,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The file is rejected, or every row is counted; the importer never panics.
+    /// However damaged the file is, it is rejected or each of its rows is counted; the importer never panics.
     #[test]
     fn a_damaged_file_is_imported_as_far_as_it_goes(damages in vec((damage(), any::<prop::sample::Index>()), 1..30)) {
         let rows = (0..40).map(|i| row(5 * i, 4, "4194304.0", "131419.73333333334"));
@@ -295,7 +295,7 @@ proptest! {
     }
 }
 
-/// Readings every `interval_ms`, each followed by another of the same machine after `later_ms`.
+/// Two readings every `interval_ms`, the second of them `later_ms` after the first.
 fn twice(interval_ms: i64, later_ms: i64) -> Vec<SourceRow> {
     let times = (0..100).flat_map(|at| [at * interval_ms, at * interval_ms + later_ms]);
     let reading = |time_ms| Reading {
@@ -309,13 +309,13 @@ fn twice(interval_ms: i64, later_ms: i64) -> Vec<SourceRow> {
         .collect()
 }
 
-/// Two pmlogger tasks record the same metrics some 15 ms apart: with the median step, every step of 10 s
-/// would be a gap.
+/// Two pmlogger tasks record the same metrics some 15 ms apart; each pair of readings is one sample. With the
+/// median step of all readings as the interval, every step of 10 s would be a gap.
 #[test]
 fn what_two_tasks_record_of_one_moment_is_one_sample() {
     let mut given = readings(&[]);
     for (at, (reading, ..)) in twice(10_000, 15).into_iter().enumerate() {
-        // Only the second reading has the load.
+        // Only the second reading of each pair has the load.
         let load = (at % 2 == 1).then_some(at as f64);
         given.push(reading, &[Some(7.0), load]);
     }
@@ -334,7 +334,7 @@ fn what_two_tasks_record_of_one_moment_is_one_sample() {
         ];
         assert_eq!(known, expected);
     }
-    // Further apart, the readings are two samples, still without gaps.
+    // Readings that are 3 s apart are two samples, still without gaps.
     let (samples, repairs) = readings(&twice(60_000, 3_000)).repair_counts();
     assert_eq!(
         (samples, repairs.gaps_count, repairs.merged_count),
@@ -352,7 +352,7 @@ fn what_is_recorded_several_times_a_second_stays() {
     assert_eq!(repairs.nominal_interval_ms, Some(200));
 }
 
-/// Readings on both sides of a stop are two samples.
+/// Readings before and after a stop stay two samples, even if they are close together.
 #[test]
 fn nothing_is_merged_across_a_stop() {
     let mut given = readings(&twice(10_000, 100));
@@ -362,7 +362,7 @@ fn nothing_is_merged_across_a_stop() {
     assert_eq!((repairs.merged_count, repairs.gaps_count), (99, 1));
 }
 
-/// Steps of 10 s to several hours have no clear interval: one is given, and longer steps are gaps.
+/// Steps between 10 s and several hours show no clear interval: the user states one, and longer steps are gaps.
 #[test]
 fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     let steps_s = [10, 10, 30, 10, 600, 10, 9_000, 60, 10, 26_660];
@@ -383,7 +383,8 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     assert_eq!(stated.nominal_interval_ms, Some(300_000));
     assert!(found.coverage() < 0.01, "{}", found.coverage());
     assert!(stated.gaps_count < found.gaps_count);
-    // Two of ten steps are longer than ten minutes.
+    // Two of the ten steps are longer than two intervals, which are ten minutes. The 59 steps are five rounds of
+    // ten, with 10 gaps, and nine more steps, with one gap.
     assert_eq!(stated.gaps_count, 11);
     let recorded_s: i64 = (0..59)
         .map(|at| steps_s[at % 10])
@@ -392,7 +393,7 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     assert_eq!(stated.recorded_ms, 1000 * recorded_s.unsigned_abs());
 }
 
-/// Number of samples, and the repairs.
+/// Repairs readings, and returns only the number of samples and the counts of repairs.
 trait MendCounts {
     fn repair_counts(self) -> (usize, Repairs);
 }

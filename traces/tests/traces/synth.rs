@@ -1,4 +1,4 @@
-//! Synthetic clusters: rules that every trace obeys, the same bytes for the same seed, and a dataset.
+//! Synthetic clusters obey the rules of real traces, are the same for the same seed, and make a sound dataset.
 
 use crate::obeys::Reader;
 use gleaner_dataset::Dataset;
@@ -37,7 +37,7 @@ fn followed(parameters: &Parameters, host: usize) -> Reader {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Holds for any seed, kind of host, day of the week and interval.
+    /// The rules hold for any seed, kind of host, day of the week and interval.
     #[test]
     fn a_synthetic_trace_obeys_what_a_real_one_does(
         seed in any::<u64>(),
@@ -55,12 +55,12 @@ proptest! {
         };
         let reader = followed(&parameters, host);
         prop_assert!(reader.samples > 5);
-        // Jobs may want all memory: the part that does not fit is paged out.
+        // Jobs may ask for all memory; the part that does not fit is paged out.
         prop_assert!(reader.least_available_share >= 0.0, "{}", reader.least_available_share);
     }
 }
 
-/// Workstations of 1998 have no control groups, no NUMA nodes, and the program names of their time.
+/// Workstations of 1998 have no control groups and no NUMA nodes; their programs have names of that time.
 #[test]
 fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
     let mut parameters = Parameters::of_preset(Preset::AcharyaSetia, 4).unwrap();
@@ -100,8 +100,7 @@ fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
     }
 }
 
-/// Checks the calibration with the hosts' lives alone; `gleaner fidelity` measures everything, on whole
-/// traces.
+/// Checks the calibration on the lives of hosts, without rows. `gleaner fidelity` measures everything, on whole traces.
 #[test]
 fn hosts_of_the_study_use_the_memory_that_its_table_2_says() {
     const STEP_MS: i64 = 90_000;
@@ -181,7 +180,7 @@ fn the_smallest_cluster_fills_every_table() {
     for table in tables {
         assert!(reader.rows.contains_key(table), "no {table}");
     }
-    // A fortnight has gaps as well, whatever the seed.
+    // A trace of two weeks has gaps as well.
     assert!(
         followed(&parameters(3, 14, 90_000, 1), 1)
             .rows
@@ -189,8 +188,8 @@ fn the_smallest_cluster_fills_every_table() {
     );
 }
 
-/// At least 10 process and 5 file rows per sample; the two sums sometimes differ a little; gaps have every
-/// cause.
+/// Each sample has at least 10 rows of processes and 5 of files on average. The two ways to count available
+/// memory sometimes differ a little. Each cause of gaps occurs.
 #[test]
 fn a_week_of_a_small_cluster_is_plausible() {
     let parameters = parameters(8, 8, 180_000, 43);
@@ -268,7 +267,7 @@ fn names_are_32_hex_digits_and_differ() {
     assert!(names.iter().all(|n| n.len() == 32 && n.chars().all(is_hex)));
 }
 
-/// Every file of a folder, with a hash of its bytes.
+/// Path of every file in a folder, with a hash of the file's bytes.
 fn hashes(folder: &Path) -> BTreeMap<String, blake3::Hash> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -379,7 +378,7 @@ fn hosts_that_are_left_on_sample_day_and_night() {
             .count()
     };
     let (left_on, as_they_are) = (samples(true), samples(false));
-    // 960 samples per day and host, except for the few that a reboot costs.
+    // A host that is always on has 960 samples per day, except for the few that a reboot costs.
     assert!(left_on > 12 * 3 * 950, "{left_on}");
     assert!(as_they_are < left_on * 9 / 10, "{as_they_are} of {left_on}");
 }

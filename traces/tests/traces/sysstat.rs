@@ -1,4 +1,4 @@
-//! `gleaner import sysstat`: output of three versions for one machine, and the resulting dataset.
+//! `gleaner import sysstat`: outputs of three versions for one machine, and the dataset made of them.
 
 use crate::import::fills_what_it_names;
 use arrow::array::{AsArray, RecordBatch};
@@ -22,7 +22,7 @@ fn printed(version: &str) -> String {
     fs::read_to_string(folder.join(format!("{version}.json"))).unwrap()
 }
 
-/// Writes files with the given names and texts.
+/// Writes files with these names and texts into a new folder.
 fn files(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -70,7 +70,7 @@ fn times(rows: &RecordBatch) -> Vec<i64> {
 #[test]
 fn three_versions_of_one_machine_are_one_trace() {
     let texts = ["12.7.9", "11.5.7", "12.6.1"].map(printed);
-    // The files' names do not show their order.
+    // The order of the files' names is not the order of their times.
     let source = files(&[
         ("a.json", &texts[0]),
         ("b.json", &texts[1]),
@@ -103,8 +103,8 @@ fn three_versions_of_one_machine_are_one_trace() {
     assert_eq!(shmem[6], Some(9064 << 10));
     let load = samples.column_by_name("load1").unwrap();
     assert_eq!(load.as_primitive::<Float64Type>().value(8), 7.59);
-    // The restart is in the first sample's second: it may be before or after, and only one side
-    // exists.
+    // The restart has the same second as the first sample, and may have been before or after it. Only the
+    // time after it has samples, and it counts as interrupted.
     let intervals = integers(&samples, "interval_ms");
     assert_eq!(intervals[..2], [None; 2]);
     assert_eq!(intervals[2..], [Some(1000); 7]);
@@ -117,7 +117,7 @@ fn three_versions_of_one_machine_are_one_trace() {
     let hosts = rows(&dataset, &HostRow::TABLE);
     assert_eq!(integers(&hosts, "cpus_count"), [Some(2)]);
 
-    // A second import, and one of a single file: only the inventory at its start is new.
+    // A second import adds nothing; an import of a single file adds only the inventory at that file's start.
     let again = take(&source, &dataset, None).unwrap();
     assert_eq!((again.new_rows_count, again.existing_rows_count), (0, 11));
     let alone = take(&files(&[("x.json", &texts[1])]), &dataset, None).unwrap();
@@ -185,7 +185,7 @@ fn local_times_need_a_time_zone() {
     let samples = rows(&dataset, &SampleRow::TABLE);
     assert_eq!(times(&samples)[0], 6000 - 3_600_000);
 
-    // Half past two in the night in which that hour occurs twice.
+    // 02:30 in the night in which that hour occurs twice: the time is ambiguous.
     let twice = text.replace(DATE, "2026-10-25").replace("23:21", "02:30");
     let error = take(
         &files(&[("a.json", &twice)]),

@@ -1,4 +1,4 @@
-//! The fields of a line, quoted ones included (RFC 4180). A row is one line, so that an unclosed quote
+//! Splits a line into fields, also quoted ones (RFC 4180). A row is always one line: an unclosed quote
 //! damages no other row.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};

@@ -1,14 +1,14 @@
-//! Figures with a unit: conversion of a file's column to ours.
+//! Figures with a unit, and their conversion from a file's column to a column of the dataset.
 
 use super::keys::{ABSENT, Column, FigureKeys};
 use crate::import::MEMORY_BYTES;
 use crate::import::files::cut;
 use gleaner_schemas::column::Column as Stored;
 
-/// Largest whole number below which all are exact.
+/// Limit up to which `f64` represents every whole number exactly.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
-/// Source of a figure.
+/// Origin, unit and largest value of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
     origin: Origin,
@@ -22,16 +22,16 @@ pub(super) struct Figure {
 #[derive(Clone, Debug, PartialEq)]
 enum Origin {
     Column(Column),
-    /// Used part of physical memory; the figure is physical memory less this column.
+    /// Column with used memory; the figure is physical memory less this column.
     Used(Column),
     Constant(f64),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Unit {
-    /// Factor from the file's unit to ours.
+    /// Factor from the file's unit to the dataset's.
     Factor(f64),
-    /// Percent of another figure.
+    /// The value is a percentage of the figure with this name.
     ShareOf(String),
 }
 
@@ -52,7 +52,7 @@ const BYTES: [(&str, f64); 10] = [
 const TIMES: [(&str, f64); 3] = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
 
 impl Figure {
-    /// Figure for the column `stored`. An error describes what is wrong with the keys.
+    /// Figure for the dataset's column `stored`. An error describes what is wrong with the mapping's keys.
     pub(super) fn of(stored: &Stored, keys: FigureKeys, page_bytes: u32) -> Result<Self, String> {
         let origin = match (keys.column, keys.used, keys.value) {
             (Some(column), None, None) => Origin::Column(column),
@@ -123,7 +123,7 @@ impl Figure {
         })
     }
 
-    /// Our column of which this figure is a percentage.
+    /// The dataset's column of which this figure is a percentage, if any.
     pub(super) fn share_of(&self) -> Option<&str> {
         match &self.unit {
             Unit::ShareOf(of) => Some(of),
@@ -138,7 +138,7 @@ impl Figure {
         }
     }
 
-    /// Description for messages.
+    /// Description of the figure, for messages.
     pub(super) fn told(&self) -> String {
         let unit = if self.unit_name.is_empty() {
             String::new()
@@ -156,9 +156,10 @@ impl Figure {
         }
     }
 
-    /// Value in our unit: `field` returns the text of a column, `other` the figure of which this is a share.
-    /// `None` if the file has no value; an error describes the malformed text. For a used part, the result is
-    /// `physical` less the value, below 0 if more is used than there is.
+    /// Value in the dataset's unit; `None` if the file has no value. An error describes the malformed text.
+    /// `field` returns the text of a file's column, `other` the figure of which this one is a percentage. If
+    /// the figure is a used part of memory, the result is `physical` less the value; it is below 0 if more is
+    /// used than exists.
     pub(super) fn value<'t>(
         &self,
         field: impl FnOnce(&Column) -> Result<&'t str, String>,

@@ -1,4 +1,4 @@
-//! The keys of a mapping file as typed; unknown keys are refused.
+//! The keys of a mapping file, before any check; unknown keys are rejected.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

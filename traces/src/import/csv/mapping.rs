@@ -1,5 +1,5 @@
-//! The mapping file: assigns a CSV file's columns and units to ours. It is read from TOML, and checked
-//! as a whole before any row is read.
+//! The mapping file: assigns the columns and units of a CSV file to the dataset's. The mapping is read from
+//! TOML, and checked completely before any row is read.
 
 use super::figure::Figure;
 use super::keys::{ABSENT, Column, FactKeys, FigureKeys, File, TimeKeys};
@@ -23,7 +23,7 @@ const FACTS: [&str; 5] = [
     "machine_model",
 ];
 
-/// Rules for reading files.
+/// Content of a mapping file: rules for reading CSV files.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     pub(super) path: PathBuf,
@@ -34,27 +34,27 @@ pub struct Mapping {
     pub(super) has_header: bool,
     pub(super) has_decimal_comma: bool,
     pub(super) time: (Column, TimeFormat),
-    /// Column with the machine's name; `None`: the file's name is the machine's.
+    /// Column with the machine's name; `None` if the file's name is the machine's name.
     pub(super) machine: Option<Column>,
     pub(super) physical: Figure,
     pub(super) available: Figure,
     pub(super) cpus: Option<FactSource>,
-    /// Other columns of `samples`, in the mapping's order.
+    /// Other columns of `samples` that the mapping fills, in its order.
     pub(super) further: Vec<(&'static str, Figure)>,
-    /// Other columns of `hosts`.
+    /// Other columns of `hosts` that the mapping fills.
     pub(super) facts: Vec<(&'static str, FactSource)>,
     /// Filled columns: table, column, and description of the origin.
     fills: Vec<(&'static str, &'static str, String)>,
 }
 
-/// Source of a value without a unit.
+/// Source of a fact, which has no unit: a column or a constant.
 #[derive(Clone, Debug)]
 pub(super) enum FactSource {
     Column(Column),
     Constant(String),
 }
 
-/// Position in the text, and description of a fault.
+/// A fault: its position in the mapping's text, and its description.
 type MappingFault = (Range<usize>, String);
 
 impl Mapping {
@@ -218,7 +218,7 @@ fn time(keys: TimeKeys) -> Result<(Column, TimeFormat), MappingFault> {
     Ok((keys.column, read.map_err(|found| (span, found))?))
 }
 
-/// Figures by their columns of `samples`.
+/// Figures of the mapping, by the column of `samples` that they fill.
 fn figures(
     samples: &BTreeMap<Spanned<String>, FigureKeys>,
     page_size_bytes: u32,
@@ -288,7 +288,7 @@ impl FactSource {
     }
 }
 
-/// A fact with the dataset's type.
+/// Value of a fact, with its column `name`; `None` if the text means a missing value.
 pub(super) fn fact(name: &'static str, text: &str) -> Option<(&'static str, Value)> {
     let is_absent = text.is_empty() || ABSENT.contains(&text);
     (!is_absent).then(|| (name, Value::Text(text.to_owned())))

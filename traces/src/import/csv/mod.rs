@@ -22,10 +22,10 @@ use rows::{Row, Rows};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Memory for rows held while reading, if a file holds many machines.
+/// Memory limit for the rows held while files with many machines are read.
 const HELD_BYTES: usize = 512 << 20;
 
-/// CSV files and their mapping.
+/// Importer of CSV files with their mapping.
 pub struct Csv<'m> {
     table: Files<'m>,
     fills: Vec<ColumnOrigin<'m>>,
@@ -33,13 +33,13 @@ pub struct Csv<'m> {
     machines: Machines,
 }
 
-/// Location of the machines' rows.
+/// Places where the machines' rows are.
 enum Machines {
-    /// Files not examined yet.
+    /// The files have not been examined yet.
     Unknown,
     /// Each machine has its own files, by name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
-    /// Machines share files.
+    /// Machines share files; the rows are grouped by machine.
     Among(Box<MachineTable<Row>>),
 }
 
@@ -48,18 +48,18 @@ struct Files<'m> {
     paths: Vec<PathBuf>,
 }
 
-/// Result of the mapping for one line.
+/// Result of applying the mapping to one line.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: u64,
     /// Machine of the line, or the reason why it is unknown.
     pub machine: Result<String, String>,
-    /// Values of the line, or its fault.
+    /// Values of the line, or a description of its fault.
     pub row: Result<PreviewRow, String>,
 }
 
-/// Result of the mapping for one row.
+/// Result of applying the mapping to one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRow {
     /// Time, memory, CPUs.
@@ -71,7 +71,7 @@ pub struct PreviewRow {
 }
 
 impl<'m> Csv<'m> {
-    /// Importer of the files at `paths`, by `mapping`.
+    /// Importer of the files at `paths`; `mapping` describes their columns.
     #[must_use]
     pub fn new(mapping: &'m Mapping, paths: &[PathBuf]) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl<'m> Csv<'m> {
         }
     }
 
-    /// Results of the mapping for the first `count` rows of the first file.
+    /// Applies the mapping to the first `count` rows of the first file, and returns the results.
     ///
     /// # Errors
     /// [`ImportError`]: there is no such file, or its header lacks a column.
@@ -215,7 +215,7 @@ fn stem(path: &Path) -> String {
 }
 
 impl Files<'_> {
-    /// A line's place, for messages.
+    /// Description of a line's place, for messages.
     fn place(&self, path: &Path, line: u64) -> String {
         match self.paths.len() {
             1 => format!("line {line}"),

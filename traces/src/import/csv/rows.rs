@@ -1,4 +1,4 @@
-//! The rows of a file, read with its mapping.
+//! Reads the rows of a file, and converts them by the mapping.
 
 use super::fields::Fields;
 use super::figure::decimal;
@@ -9,7 +9,7 @@ use crate::import::{Facts, ImportError, Reading};
 use std::fs::File;
 use std::path::Path;
 
-/// A row as read.
+/// A row of a file, converted by the mapping.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) reading: Reading,
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) facts: Facts,
 }
 
-/// A file, and the positions of its columns.
+/// Reader of a file's rows.
 pub(super) struct Rows<'m> {
     mapping: &'m Mapping,
     lines: Lines<File>,
@@ -30,7 +30,7 @@ pub(super) struct Rows<'m> {
 /// Result of reading a line.
 pub(super) struct LineResult {
     pub(super) line: u64,
-    /// Name of the machine; `None` if the file's name is the machine's.
+    /// Name of the machine; `None` if the file's name is the machine's name.
     pub(super) machine: Option<Result<String, String>>,
     pub(super) row: Result<Row, String>,
 }
@@ -39,7 +39,7 @@ impl<'m> Rows<'m> {
     /// Opens a file, and finds the mapped columns.
     ///
     /// # Errors
-    /// [`ImportError::Line`] if one is missing.
+    /// [`ImportError::Line`] if a column is missing.
     pub(super) fn open(mapping: &'m Mapping, path: &Path) -> Result<Self, ImportError> {
         let lines = Lines::open(path).map_err(ImportError::io("open", path))?;
         let mut rows = Self {
@@ -121,7 +121,7 @@ struct Texts<'r> {
     texts: Vec<&'r str>,
 }
 
-/// Position of a column, from 0.
+/// Index of a column in the file.
 fn place(column: &Column, header: &[String]) -> Option<usize> {
     match column {
         Column::Name(name) => header.iter().position(|n| n == name),
@@ -162,8 +162,8 @@ impl Texts<'_> {
             .map_err(|why| format!("{column}: {why}"))?;
         let comma = mapping.has_decimal_comma;
         let field = |column: &Column| self.text(column);
-        // A percentage refers to a figure that is no percentage itself: at most
-        // one step.
+        // A percentage may refer only to a figure that is not a percentage itself, so that at most one more
+        // figure must be read.
         let whole = |name: &str| {
             let none = |_: &str| Ok(None);
             let figure = match name {
@@ -194,7 +194,7 @@ impl Texts<'_> {
         let cpus_count = match &mapping.cpus {
             None => 0,
             Some(given) => {
-                // A constant comes from the mapping, in TOML's spelling.
+                // A constant comes from the mapping, where numbers are written as in TOML: with a decimal point.
                 let comma = comma && matches!(given, FactSource::Column(_));
                 cpus(self.given(given)?, comma)?
             }

@@ -6,16 +6,16 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// A way to write times.
+/// A format of times in a file.
 #[derive(Clone, Debug)]
 pub(super) enum TimeFormat {
-    /// Numbers since 1970, with this many per ms.
+    /// Numbers since 1970-01-01 UTC; one ms is `per_ms` of their units.
     Unix { per_ms: f64 },
     /// RFC 3339, like `2024-03-01T12:00:00+01:00`.
     Rfc3339,
-    /// Format in strptime's letters, with the offset from UTC.
+    /// Format with strptime's letters that contains the offset from UTC.
     Instant(String),
-    /// Format in strptime's letters, in local time.
+    /// Format with strptime's letters, for local time in a time zone.
     Local(String, TimeZone),
 }
 
@@ -46,7 +46,8 @@ impl TimeFormat {
             }
             None => Self::Instant(format.to_owned()),
         };
-        // A format must read what it writes: this finds unknown letters, and a missing date or offset.
+        // Check that the format can read the text that it writes: this finds unknown letters, and a missing
+        // date or offset.
         let when = Timestamp::constant(1_709_294_096, 0);
         let zoned: Zoned = when.to_zoned(TimeZone::UTC);
         let text = jiff::fmt::strtime::format(format, &zoned);
@@ -90,7 +91,8 @@ impl TimeFormat {
             }
             Self::Local(format, zone) => {
                 let local = DateTime::strptime(format, text).map_err(wrong)?;
-                // When clocks are put back or forward, a local time occurs twice or never: it is ambiguous.
+                // A local time occurs twice when clocks are put back, and never when they are put forward:
+                // both are errors.
                 let time = zone.to_ambiguous_timestamp(local).unambiguous();
                 time.map(|t| t.as_millisecond()).map_err(wrong)
             }
@@ -138,7 +140,7 @@ mod tests {
         ] {
             match TimeFormat::of(format, zone) {
                 Err(why) => assert!(why.contains(part), "{why}"),
-                // A date without a time is midnight: a trace with one sample a day is possible.
+                // Without a time of day, a date means midnight: a trace may have one sample a day.
                 Ok(_) => assert_eq!(format, "%Y-%m-%d"),
             }
         }

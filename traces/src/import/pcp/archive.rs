@@ -1,5 +1,5 @@
-//! The samples of an archive. `pmlogger` records groups of metrics, each in its own record and at its own
-//! interval: the records of one moment form one sample.
+//! The samples of an archive. `pmlogger` records groups of metrics; each group has its own records and its
+//! own interval. The records of one moment form one sample.
 
 use super::dump::Line;
 use super::metrics::{
@@ -8,13 +8,13 @@ use super::metrics::{
 use crate::import::{Facts, Reading, kernel};
 use gleaner_schemas::column::Value;
 
-/// Records at most this far apart belong to one moment, unless they repeat a metric: `pmlogger` records
-/// groups right after one another.
+/// Maximum distance of records that belong to one moment, in ms; a record that repeats a metric begins
+/// another moment. `pmlogger` records the groups right after one another.
 const MOMENT_MS: i64 = 500;
 /// Maximum plausible memory size: 1 EiB.
 const MEMORY_BYTES: f64 = (1_u64 << 60) as f64;
 
-/// Contents of an archive, in their order.
+/// An item read from an archive; items come in the archive's order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ArchiveItem {
     Sample {
@@ -23,13 +23,13 @@ pub(super) enum ArchiveItem {
         values: Vec<Option<f64>>,
         facts: Facts,
     },
-    /// The record at this time is no sample.
+    /// A record at this time that gives no sample; `why` describes the fault.
     Unreadable { time_ms: i64, why: String },
-    /// Recording was interrupted.
+    /// The recording was interrupted at this time.
     Mark { time_ms: i64 },
 }
 
-/// Values that hold until they change; each is recorded once, or when it changes.
+/// Values that rarely change. The archive has each of them once, and again at a change; until then it holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Inventory {
     physical_bytes: Option<f64>,
@@ -38,18 +38,18 @@ pub(super) struct Inventory {
     facts: [Option<Value>; FACTS.len()],
 }
 
-/// State of reading an archive.
+/// State while an archive is read.
 #[derive(Debug)]
 pub(super) struct Archive {
     pub(super) host: Option<String>,
     pub(super) inventory: Inventory,
-    /// Time of the first record.
+    /// Time of the archive's first record.
     pub(super) first_ms: Option<i64>,
     /// A required metric whose unit cannot be converted.
     pub(super) foreign_unit: Option<String>,
-    /// Metrics to read, in the order of a record's values.
+    /// Metrics to read; a record's values have the same order.
     wanted: Vec<WantedMetric>,
-    /// Metric that is being described, or whose instances follow.
+    /// Metric that the current lines describe, or whose instances they list.
     metric: String,
     is_single: bool,
     record: Option<Record>,
@@ -83,7 +83,7 @@ struct Moment {
 }
 
 impl Archive {
-    /// Starts with the values of `inventory`.
+    /// State before the first line. The archive's recorded values replace those of `inventory`.
     pub(super) fn new(inventory: Inventory) -> Self {
         let needed = NEEDED.map(|(name, column)| (Metric::plain(name), column));
         let columns = COLUMNS
@@ -109,12 +109,12 @@ impl Archive {
         }
     }
 
-    /// Returns true if memory is known at this point.
+    /// Returns true if the lines read so far state the machine's memory size.
     pub(super) fn has_memory(&self) -> bool {
         self.inventory.physical_bytes.is_some()
     }
 
-    /// Reads a line; appends items that it completes to `said`.
+    /// Reads a line, and appends the items that this line completes to `said`.
     pub(super) fn take(&mut self, line: Line<'_>, said: &mut Vec<ArchiveItem>) {
         match line {
             Line::Host(host) => self.host = Some(host.to_owned()),
@@ -149,7 +149,7 @@ impl Archive {
         }
     }
 
-    /// Ends the archive after its last line.
+    /// Completes the last record and the last sample, after the archive's last line.
     pub(super) fn ends(&mut self, said: &mut Vec<ArchiveItem>) {
         self.record_ends(said);
         self.moment_ends(said);
@@ -249,7 +249,7 @@ impl Archive {
             said.push(ArchiveItem::Unreadable { time_ms, why });
             return;
         }
-        // Values recorded between samples of memory belong to no sample.
+        // Without a reading of available memory, the moment's values give no sample.
         let Some(time_ms) = moment.available_ms else {
             return;
         };
@@ -393,7 +393,7 @@ Sat Nov 21 23:00:00.110000 2026 1 metric
             };
             assert!(found.contains(why), "{found}");
         }
-        // Values recorded between samples.
+        // A record without available memory gives no sample.
         let (_, said) =
             read("Sat Nov 21 22:59:50.000000 2026 1 metric\n    60.0.32 (hinv.ncpu): value 2\n");
         assert_eq!(said, []);

@@ -23,25 +23,25 @@ use jiff::tz::Offset;
 /// A parsed line of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Line<'d> {
-    /// The archive's host.
+    /// Name of the host that the archive is about.
     Host(&'d str),
-    /// Begins the description of a metric.
+    /// Start of the description of a metric.
     Metric(&'d str),
     /// Type of the metric's values: true for 32-bit floating point.
     Type { is_single: bool },
     /// Unit of the metric's values.
     Units(&'d str),
-    /// Begins a record with this time, ms since 1970-01-01 UTC.
+    /// Start of a record, with its time in ms since 1970-01-01 UTC.
     Record { time_ms: i64 },
-    /// Recording was interrupted.
+    /// The recording was interrupted at this time.
     Mark { time_ms: i64 },
-    /// A value of a metric without instances.
+    /// Value of a metric, or of one of its instances, on the metric's own line.
     Value {
         metric: &'d str,
         instance: Option<&'d str>,
         value: &'d str,
     },
-    /// Begins the values of a metric's instances.
+    /// Start of the values of a metric's instances; each instance follows on its own line.
     Instances { metric: &'d str },
     /// Value of one instance.
     Instance { instance: &'d str, value: &'d str },
@@ -66,7 +66,7 @@ pub(super) fn line(text: &str) -> Line<'_> {
     moment(text).unwrap_or(Line::Other)
 }
 
-/// Parses `60.1.0 (mem.physmem): value 24684096`, and the first line of a metric with instances.
+/// Parses `60.1.0 (mem.physmem): value 24684096`. Also parses the first line of a metric with instances.
 fn value(text: &str) -> Option<Line<'_>> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return None;

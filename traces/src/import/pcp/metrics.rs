@@ -1,13 +1,13 @@
-//! Assignment of metrics to columns.
+//! Assignment of PCP's metrics to the dataset's columns.
 
 use crate::import::{ColumnOrigin, kernel};
 
-/// A column of `samples` and its candidate metrics; the first that the archive has is used.
+/// A column of `samples` and the metrics that can fill it; the first metric that the archive has is used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) metrics: &'static [Metric],
-    /// Description for messages.
+    /// Description of the column's origin.
     origin: &'static str,
 }
 
@@ -53,7 +53,7 @@ pub(super) const FREE: &str = "mem.util.free";
 pub(super) const CPUS: &str = "hinv.ncpu";
 pub(super) const BOOTED: &str = "kernel.all.boottime";
 
-/// Metrics that a sample needs besides those of its columns, each with a column of the same unit.
+/// Metrics that a sample needs in addition to those in [`COLUMNS`]; each with a column of the same unit.
 pub(super) const NEEDED: [(&str, &str); 5] = [
     (AVAILABLE, "mem_available_bytes"),
     (PHYSICAL, "mem_total_bytes"),
@@ -62,8 +62,7 @@ pub(super) const NEEDED: [(&str, &str); 5] = [
     (BOOTED, "booted_s"),
 ];
 
-/// Factor from `units`, in the archives' notation, to the unit in the column's name; `None` if they cannot
-/// be converted.
+/// Factor from the archive's unit `units` to the unit in the column's name; `None` if no conversion exists.
 pub(super) fn scale(column: &str, units: &str) -> Option<f64> {
     let bytes = || {
         let power = ["byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte"]
@@ -85,7 +84,7 @@ pub(super) fn scale(column: &str, units: &str) -> Option<f64> {
     }
 }
 
-/// Columns of `hosts`, and the metric of each.
+/// Columns of `hosts`, each with the metric that fills it.
 pub(super) const FACTS: [(&str, &str); 5] = [
     ("kernel_release", "kernel.uname.release"),
     ("architecture", "kernel.uname.machine"),
@@ -94,7 +93,7 @@ pub(super) const FACTS: [(&str, &str); 5] = [
     ("page_size_bytes", "hinv.pagesize"),
 ];
 
-/// Columns of `samples` besides [`kernel::COLUMNS`].
+/// Columns of `samples` in addition to [`kernel::COLUMNS`].
 #[rustfmt::skip]
 pub(super) const COLUMNS: [Column; 40] = [
     column("mem_free_bytes", &[one("mem.util.free"), one("mem.freemem")], "mem.util.free, or mem.freemem"),
@@ -141,7 +140,7 @@ pub(super) const COLUMNS: [Column; 40] = [
     column("oom_kill_total_count", &[one("mem.vmstat.oom_kill")], "mem.vmstat.oom_kill"),
 ];
 
-/// Columns of `samples` in this source's readings.
+/// Columns of `samples` for which this source's readings have values.
 pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
     let mut names = [""; kernel::COLUMNS.len() + COLUMNS.len()];
     let mut at = 0;
@@ -187,7 +186,7 @@ const AFTER: [ColumnOrigin<'static>; 12] = [
 
 const CPUS_COUNT: ColumnOrigin<'static> = ColumnOrigin::new("hosts", "cpus_count", CPUS);
 
-/// All columns that are filled.
+/// All columns that this source fills.
 pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1] = {
     let mut fills = [CPUS_COUNT; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1];
     let mut at = 0;

@@ -1,7 +1,7 @@
 //! Performance Co-Pilot: archives of `pmlogger`, read by PCP's own `pmlogdump` (`pmdumplog` before PCP 7).
 //!
-//! Source of names and units: the archive, which describes its metrics, and the help text of PCP's Linux
-//! agent.
+//! Names and units of metrics are taken from the archive, which describes its metrics, and from the help text
+//! of PCP's Linux agent.
 
 mod archive;
 mod dump;
@@ -29,19 +29,19 @@ const PMLOGDUMP: Tool = Tool {
     programs: &["pmlogdump", "pmdumplog"],
     package: "pcp",
 };
-/// Options of the tool: print label, descriptions, values and marks; full dates; UTC.
+/// Options of the tool: print the label, descriptions, values and marks; with full dates; in UTC.
 const OPTIONS: [&str; 3] = ["-ldmMx", "-Z", "UTC"];
-/// Message of the tool about a metric that the archive lacks; this is no error.
+/// Part of the tool's message about a metric that the archive lacks. This is no error.
 const LACKS: &str = "Unknown metric name";
 
-/// PCP archives of any number of machines.
+/// Importer of PCP archives, of any number of machines.
 #[derive(Debug)]
 pub struct Pcp {
     inputs: Vec<PathBuf>,
     archives: Vec<OpenedArchive>,
 }
 
-/// An archive whose beginning has been read.
+/// An archive of which only the beginning has been read.
 #[derive(Debug)]
 struct OpenedArchive {
     host: String,
@@ -51,7 +51,7 @@ struct OpenedArchive {
 }
 
 impl Pcp {
-    /// Importer of archives (given by common name or by any of their files) and of folders of archives.
+    /// Importer of archives and of folders of archives. An archive is given by its common name or by any of its files.
     #[must_use]
     pub fn new(inputs: &[PathBuf]) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Importer for Pcp {
             let paths = if input.is_dir() {
                 of_folder(input, &mut listed.skipped_entries)?
             } else {
-                // `20261121.00.10` may be a common name, or a volume of `20261121.00`.
+                // A name like `20261121.00.10` may be a common name, or volume 10 of `20261121.00`.
                 let file = base(input).filter(|_| input.is_file());
                 vec![file.unwrap_or_else(|| input.clone())]
             };
@@ -217,7 +217,7 @@ fn known(path: PathBuf) -> Result<OpenedArchive, ImportError> {
     }
 }
 
-/// Archives in a folder, in the order of their names; and the names of all other entries.
+/// Archives in a folder, in the order of their names. Other entries' names are appended to `skipped_entries`.
 fn of_folder(
     folder: &Path,
     skipped_entries: &mut Vec<String>,

@@ -1,6 +1,4 @@
-//! Answers of Prometheus' HTTP API
-//! (<https://prometheus.io/docs/prometheus/latest/querying/api/>), parsed from
-//! text.
+//! Parses answers of Prometheus' HTTP API (<https://prometheus.io/docs/prometheus/latest/querying/api/>).
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -9,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, PartialEq)]
 pub(super) struct Matrix<'a> {
     pub(super) labels: BTreeMap<String, String>,
-    /// Times in seconds, and values.
+    /// Samples: time in seconds, and value as text.
     values: Vec<(f64, &'a str)>,
 }
 
@@ -55,7 +53,7 @@ struct SeriesResult<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Parses the answer to a query of a range vector, or to a range query.
+    /// Parses the answer to a range query, or to a query that selects a range of samples.
     ///
     /// # Errors
     /// Description of the fault.
@@ -95,7 +93,7 @@ impl Matrix<'_> {
     pub(super) fn samples(&self) -> impl Iterator<Item = Result<(i64, f64), String>> {
         self.values.iter().map(|(time_s, text)| {
             let value = text.parse().map_err(|_| format!("a value is {text:?}"))?;
-            // Whole ms by the API's definition, and far below 2⁵³.
+            // By the API's definition these are whole ms, and far below 2⁵³, so that rounding is exact.
             Ok(((time_s * 1000.0).round() as i64, value))
         })
     }

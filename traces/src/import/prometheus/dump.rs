@@ -7,7 +7,7 @@
 use super::machine::Label;
 use std::borrow::Cow;
 
-/// Splits a line at the end of its labels.
+/// Splits a line after its labels, and returns both parts.
 ///
 /// # Errors
 /// Description of the fault.
@@ -44,8 +44,7 @@ pub(super) fn sample(rest: &str) -> Result<(f64, i64), String> {
 pub(super) struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Labels<'a> {
-    /// Parses the labels in braces. Values are quoted like Go strings; since version 3 names may be quoted as
-    /// well.
+    /// Parses the labels in braces. Values are quoted like Go strings. Since Prometheus 3, names may be quoted, too.
     ///
     /// # Errors
     /// Description of the fault.
@@ -84,7 +83,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// A quoted string, and the text after it.
+/// Parses a quoted string. Returns the string, and the text after it.
 fn string(text: &str) -> Result<(Cow<'_, str>, &str), String> {
     let no_string = || {
         format!(
@@ -105,7 +104,7 @@ fn string(text: &str) -> Result<(Cow<'_, str>, &str), String> {
         let is_end = rest[end..].starts_with('"');
         rest = &rest[end + 1..];
         if is_end {
-            // Go's \xNN is a byte; a label that is not UTF-8 is invalid.
+            // Go's escape `\xNN` stands for one byte, so that the string may not be UTF-8; such labels are invalid.
             let string = String::from_utf8(bytes).map_err(|_| no_string())?;
             return Ok((Cow::Owned(string), rest));
         }
@@ -203,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Quotes a text as Go's strconv.Quote does, choosing among the escapes that Go allows.
+    /// Quotes a text like Go's strconv.Quote. `seed` chooses among the escapes that Go allows for a character.
     fn quoted(text: &str, seed: u64) -> String {
         let mut quoted = String::from("\"");
         for (at, c) in text.chars().enumerate() {

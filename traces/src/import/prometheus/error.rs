@@ -1,4 +1,4 @@
-//! Errors while reading from Prometheus, each with its place and a remedy.
+//! Errors of reading from Prometheus; each has its place and a remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub enum PrometheusError {
         /// Status of the answer.
         status: u16,
     },
-    /// The server is no Prometheus.
+    /// The address belongs to another program than Prometheus.
     #[error("{url} answers {status} and not as Prometheus does ({why}); see that --url names one")]
     Stranger {
         /// URL of the request.
@@ -51,7 +51,7 @@ pub enum PrometheusError {
         /// Warning of the server.
         why: String,
     },
-    /// The query is too large for the server even for a short time.
+    /// The server cannot answer the query, not even for the shortest time range.
     #[error(
         "{url} cannot answer for so much: {why}; ask for fewer machines or a shorter time by --selector, --from and --until"
     )]
@@ -106,12 +106,12 @@ pub enum PrometheusError {
     Dump {
         /// Path of the folder.
         folder: PathBuf,
-        /// Line, from 1.
+        /// Number of the line in the output, from 1.
         number: u64,
         /// Fault of the output.
         why: String,
     },
-    /// No series is from node_exporter.
+    /// No series comes from node_exporter.
     #[error(
         "{origin} has no series node_memory_MemTotal_bytes that matches; node_exporter makes it on Linux: see what --selector, --from and --until say"
     )]

@@ -1,7 +1,7 @@
 //! A Prometheus folder (`--storage.tsdb.path`, or a snapshot).
 //!
-//! `promtool` dumps it series by series, and each dump opens the folder again: therefore as many machines are
-//! read together as fit in memory.
+//! `promtool` dumps the samples series by series, and opens the folder again for each dump. Therefore one
+//! dump reads as many machines as fit in memory.
 
 use super::dump::Labels;
 use super::error::PrometheusError;
@@ -12,7 +12,7 @@ use super::{MEMORY, Origin, Target, Targets, Times, UP};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Maximum number of scrapes held in memory, about 500 bytes each; a machine with more is read alone.
+/// Maximum number of scrapes held in memory, about 500 bytes each; a machine with more scrapes is read alone.
 const SCRAPES_AT_ONCE: u64 = 200_000;
 
 pub(super) struct Folder {
@@ -40,7 +40,7 @@ impl Folder {
         })
     }
 
-    /// Reads `machine` and as many of the next machines as fit in memory.
+    /// Reads the samples of `machine` and of as many of the next machines as fit in memory.
     fn read_ahead(&mut self, machine: &Target) -> Result<(), PrometheusError> {
         let mut gathering = SampleReader::default();
         let mut scrapes_count = 0;
@@ -88,7 +88,7 @@ impl Origin for Folder {
 struct ScrapeCounter {
     machines: BTreeMap<Target, u64>,
     all: BTreeSet<Target>,
-    /// Machine of the current series, and whether it is the memory series.
+    /// Machine of the current series, and true if the series is the memory series.
     now: Option<(Target, bool)>,
 }
 

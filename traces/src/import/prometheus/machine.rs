@@ -1,4 +1,4 @@
-//! Samples of one machine, joined from its series by time: the values of one scrape have the same time.
+//! Samples of one machine: values of its series are joined by time, since all values of a scrape have one time.
 
 use super::series::{Figures, Series, values};
 use crate::import::{Facts, Reading, Readings, kernel};
@@ -13,11 +13,11 @@ const BOOTS_S: std::ops::Range<f64> = 946_684_800.0..4_102_444_800.0;
 /// A label of a series.
 pub(super) type Label<'a> = (&'a str, &'a str);
 
-/// Samples of one machine, as they arrive: series by series.
+/// Samples of one machine; they arrive series by series.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     scrapes: BTreeMap<i64, Scrape>,
-    /// Distinct facts of the machine, from labels.
+    /// Distinct sets of facts about the machine, read from labels.
     facts: Vec<Facts>,
 }
 
@@ -25,20 +25,21 @@ pub(super) struct Samples {
 #[derive(Debug)]
 struct Scrape {
     figures: Figures,
-    /// A series with two different values.
+    /// A series that has two different values in this scrape.
     contradicted: Option<Series>,
 }
 
-/// A series whose samples are added next.
+/// A series whose samples are being added.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     series: Series,
-    /// Value used in place of a sample's, if only the labels matter.
+    /// Value stored instead of each sample's own, for series of which only the labels matter: the index in
+    /// `Samples.facts`.
     stands_for: Option<f64>,
 }
 
 impl Samples {
-    /// The series with these labels; `None` if it is not read.
+    /// The series with this name and these labels; `None` if the importer does not read it.
     pub(super) fn stream<'a>(
         &mut self,
         name: &str,
@@ -85,7 +86,7 @@ impl Samples {
         }
         let value = stream.stands_for.unwrap_or(value);
         if !place.is_nan() && *place != value {
-            // The order in which contradictions arrive must make no difference.
+            // The result must not depend on the order in which contradictions arrive: the first series by number wins.
             let first = scrape.contradicted.map_or(usize::MAX, |s| s as usize);
             if (stream.series as usize) < first {
                 scrape.contradicted = Some(stream.series);
@@ -94,7 +95,7 @@ impl Samples {
         *place = value;
     }
 
-    /// Adds a reading for each scrape.
+    /// Adds a reading to `readings` for each scrape.
     pub(super) fn read(self, readings: &mut Readings<'_>) {
         for (time_ms, scrape) in self.scrapes {
             match reading(time_ms, &scrape) {
@@ -126,7 +127,7 @@ fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
         )),
         None => Ok(None),
     };
-    // node_exporter answered but could not read /proc/meminfo: a time without memory, as in other sources.
+    // If node_exporter answered but could not read /proc/meminfo, this is a time without memory, as in other sources.
     let total = bytes(Series::MemTotal)?.unwrap_or(0);
     let available = match bytes(Series::MemAvailable)? {
         None if total > 0 => {
@@ -144,7 +145,7 @@ fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
     })
 }
 
-/// Facts from the labels of the series at that time.
+/// Facts of the machine at the scrape's time; `known` has the facts from the labels of all series.
 fn facts(known: &[Facts], figures: &Figures) -> Facts {
     let mut facts = vec![kernel::headroom()];
     for series in [Series::Uname, Series::Os, Series::Dmi, Series::CpuInfo] {
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(*seen.facts, facts);
     }
 
-    /// NaN, with which Prometheus ends a series, is no value; a time with nothing else is no scrape.
+    /// Prometheus ends a series with NaN, which is no value. A time with nothing but NaN gives no scrape.
     #[test]
     fn what_is_no_number_is_absent_and_never_0() {
         let mut samples = scrape(1000);
@@ -297,7 +298,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A server returns samples machine by machine and hour by hour, a dump series by series.
+        /// A server returns samples machine by machine and hour by hour; a dump has them series by series.
         #[test]
         fn the_order_in_which_samples_come_makes_no_difference(
             mut samples in proptest::collection::vec((

@@ -1,4 +1,4 @@
-//! node_exporter's series as stored by Prometheus: from a running server, or from its folder.
+//! Imports node_exporter's series from Prometheus: from a running server, or from its folder.
 //!
 //! ```text
 //! server ── HTTP API, `query` with a range ──► answer ─┐
@@ -6,8 +6,8 @@
 //! folder ── promtool tsdb dump ──────────────► dump ───┘
 //! ```
 //!
-//! A machine is an `instance`. Both ways give the same samples, with the times of their scrapes; nothing is
-//! resampled.
+//! Each `instance` is a machine. Server and folder give the same samples, with the times of their scrapes;
+//! nothing is resampled.
 
 mod answer;
 mod dump;
@@ -40,7 +40,7 @@ pub const SOURCE: Source<'static> = Source {
     columns: &series::COLUMNS,
 };
 
-/// Series whose presence makes a target a machine.
+/// Series that only machines have: a target with this series is a machine.
 const MEMORY: &str = "node_memory_MemTotal_bytes";
 /// Series that every target has.
 const UP: &str = "up";
@@ -77,23 +77,23 @@ impl Target {
     }
 }
 
-/// Origin of samples: a server or a folder.
+/// Place from which samples are read: a server or a folder.
 trait Origin {
     /// Lists the targets. Called before all other methods.
     fn targets(&mut self) -> Result<Targets, PrometheusError>;
 
-    /// All samples of a machine. Called once per machine, in the order of the list.
+    /// Returns all samples of a machine. Called once per machine, in the order of the list.
     fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError>;
 }
 
-/// Targets, in order.
+/// Targets of Prometheus, in order.
 struct Targets {
     /// Targets that have a memory series.
     machines: Vec<Target>,
     all: Vec<Target>,
 }
 
-/// Machines that Prometheus watches through node_exporter.
+/// Importer of the machines that Prometheus watches through node_exporter.
 pub struct Prometheus {
     origin: Box<dyn Origin>,
     place: String,
@@ -115,7 +115,7 @@ impl Prometheus {
         Ok(Self::of(server, address.url.clone()))
     }
 
-    /// Importer from Prometheus' folder; nothing is written there.
+    /// Importer from a Prometheus folder; nothing is written there.
     ///
     /// # Errors
     /// [`PrometheusError`] if it is not a Prometheus folder, or cannot be read.
@@ -133,7 +133,7 @@ impl Prometheus {
         }
     }
 
-    /// Sets a name that distinguishes these machines from equally named ones of another Prometheus.
+    /// Sets a name that distinguishes these machines from machines of the same names at another Prometheus.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = format!("{} {name}", SOURCE.name);
@@ -179,7 +179,7 @@ impl Importer for Prometheus {
     }
 }
 
-/// Names of machines: the instance; with the job too, if several jobs have that instance.
+/// Names of the machines. A name is the target's instance; if several jobs have that instance, the job is added.
 fn names(targets: &[Target]) -> Vec<String> {
     let mut of_instance: BTreeMap<&str, usize> = BTreeMap::new();
     for target in targets {

@@ -1,4 +1,4 @@
-//! `promtool tsdb dump`, Prometheus' own reader of its folders.
+//! Runs `promtool tsdb dump`, Prometheus' own reader of its folders.
 
 use super::Times;
 use super::dump::{self, Labels};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// Maximum length of promtool's error output in a message, in characters.
 const SAID_CHARACTERS: usize = 600;
 
-/// Receiver of a dump: for each series its labels, then its samples.
+/// Receiver of a dump. For each series it receives the labels, then the samples.
 pub(super) trait Sink {
     fn series(&mut self, labels: &Labels<'_>);
     fn sample(&mut self, time_ms: i64, value: f64);
@@ -22,8 +22,8 @@ pub(super) trait Sink {
 
 pub(super) struct Promtool {
     folder: PathBuf,
-    /// Folder of links, passed to promtool in place of the original because promtool creates files
-    /// beside its input.
+    /// Folder of links that promtool reads in place of the original, because promtool creates files in the
+    /// folder that it reads.
     links: TempDir,
 }
 
@@ -113,7 +113,7 @@ impl Promtool {
     }
 }
 
-/// Parses a line. `before` holds the labels of the previous line, which are mostly the same.
+/// Passes a line of the dump to `sink`. `before` holds the labels of the previous line; most lines have the same.
 fn line_of(
     line: &str,
     before: &mut String,
@@ -136,9 +136,9 @@ fn line_of(
     Ok(())
 }
 
-/// A folder whose subfolder `data` has the entries of `folder`, except for promtool's own; `None`
-/// without entries. Blocks are folders of links rather than links themselves, since promtool skips
-/// links.
+/// Creates a folder whose subfolder `data` has the entries of `folder`, except for promtool's own; `None` if
+/// there are no entries. promtool skips blocks that are links: each block is therefore a real folder with
+/// links to its files.
 fn links(folder: &Path) -> io::Result<Option<TempDir>> {
     let folder = folder.canonicalize()?;
     let links = tempfile::tempdir()?;
@@ -167,7 +167,7 @@ fn links(folder: &Path) -> io::Result<Option<TempDir>> {
     Ok((!is_empty).then_some(links))
 }
 
-/// Kills the program when its output is no longer read.
+/// Running promtool. It is killed on drop, when nobody reads its output any more.
 struct Running(Child);
 
 impl Drop for Running {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub struct Selector(String);
 
 impl Selector {
-    /// Parses the inside of `{job="node"}`, with or without braces. Prometheus itself checks the matchers.
+    /// Parses label matchers, with or without braces: `{job="node"}`. Prometheus itself checks the matchers.
     ///
     /// # Errors
     /// Description of the fault.
@@ -30,7 +30,7 @@ impl Selector {
         }
     }
 
-    /// Query for every series of `names` that the selector and the matchers `more` match.
+    /// Query for the series in `names` that match the selector and the matchers `more`.
     pub(super) fn of(&self, names: &[&str], more: &[String]) -> String {
         let mut selector = format!("{{__name__=~\"{}\"", names.join("|"));
         let given = Some(&self.0).filter(|given| !given.is_empty());
@@ -42,7 +42,8 @@ impl Selector {
         selector
     }
 
-    /// Query for every series that is read, with the matchers `more`. Series without a mode match as well.
+    /// Query for all series that the importer reads and that match `more`. Of the series with a label `mode`,
+    /// only those of mode `idle` match.
     pub(super) fn of_figures(&self, more: &[String]) -> String {
         let idle = "mode=~\"|idle\"".to_owned();
         let more: Vec<String> = std::iter::once(idle).chain(more.iter().cloned()).collect();
@@ -50,7 +51,7 @@ impl Selector {
     }
 }
 
-/// Matcher for a label with one of `values`.
+/// Matcher for a label whose value is one of `values`.
 pub(super) fn one_of<'a>(label: &str, values: impl Iterator<Item = &'a str>) -> String {
     let mut pattern = String::new();
     for (at, value) in values.enumerate() {

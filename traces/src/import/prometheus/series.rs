@@ -1,17 +1,17 @@
-//! The series that are read, and their columns; all unit conversions are here.
+//! The series that the importer reads, and their columns. All conversions of units are here.
 
 use crate::import::{ColumnOrigin, kernel};
 use gleaner_schemas::units::seconds_to_us;
 
 macro_rules! series {
     ($($slot:ident = $name:literal,)*) => {
-        /// A node_exporter series that is read.
+        /// A series of node_exporter that the importer reads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub(super) enum Series { $($slot,)* }
 
         impl Series {
-            /// Names, in the order of the variants.
+            /// Names of the series, in the order of the variants.
             pub(super) const NAMES: [&str; [$($name),*].len()] = [$($name),*];
             const ALL: [Self; Self::NAMES.len()] = [$(Self::$slot),*];
         }
@@ -83,7 +83,7 @@ impl Series {
         all.find(|(_, n)| *n == name).map(|(series, _)| series)
     }
 
-    /// Facts of the machine in the series' labels: columns of `hosts`, each with its label.
+    /// Facts about the machine that the series' labels state: columns of `hosts`, each with its label.
     pub(super) fn facts(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Uname => &[
@@ -99,7 +99,7 @@ impl Series {
     }
 }
 
-/// Values of all series at one time; NaN for a missing one.
+/// Values of all series at one time; NaN where a series has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figures(pub(super) [f64; Series::NAMES.len()]);
 
@@ -111,7 +111,7 @@ impl Figures {
         Some(self.0[series as usize]).filter(|value| value.is_finite())
     }
 
-    /// Value of `series`, a time in seconds, in microseconds.
+    /// Value of `series`, converted from seconds to microseconds.
     fn us(&self, series: Series) -> Option<f64> {
         self.get(series).map(seconds_to_us)
     }
@@ -138,7 +138,7 @@ const fn column(
 
 use Series as S;
 
-/// Columns besides those of [`kernel::COLUMNS`]; computed as in the agent.
+/// Columns in addition to those of [`kernel::COLUMNS`], computed as the agent does.
 #[rustfmt::skip] // one line a column
 const OWN: [Column; 43] = [
     column("mem_free_bytes", "`node_memory_MemFree_bytes`", |f| f.get(S::MemFree)),
@@ -189,7 +189,7 @@ const OWN: [Column; 43] = [
     column("arc_min_bytes", "`node_zfs_arc_c_min`", |f| f.get(S::ArcMin)),
 ];
 
-/// Filled columns besides [`OWN`].
+/// Filled columns in addition to [`OWN`].
 const SHARED: [ColumnOrigin<'static>; 19] = [
     ColumnOrigin::INTERVAL_MS,
     ColumnOrigin::FILES_WHOLE,
@@ -244,7 +244,7 @@ const SHARED: [ColumnOrigin<'static>; 19] = [
     ),
 ];
 
-/// All columns that are filled.
+/// All columns that this source fills.
 pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
     let mut fills = [SHARED[0]; SHARED.len() + OWN.len()];
     let mut at = 0;
@@ -260,7 +260,7 @@ pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
     fills
 };
 
-/// Columns of `samples` in this source's readings.
+/// Columns of `samples` for which this source's readings have values.
 pub(super) const COLUMNS: [&str; kernel::COLUMNS.len() + OWN.len()] = {
     let mut columns = [""; kernel::COLUMNS.len() + OWN.len()];
     let mut at = 0;
@@ -275,7 +275,7 @@ pub(super) const COLUMNS: [&str; kernel::COLUMNS.len() + OWN.len()] = {
     columns
 };
 
-/// The values of [`COLUMNS`].
+/// Values for [`COLUMNS`], in their order.
 pub(super) fn values(
     figures: &Figures,
     mem_total_bytes: i64,
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Older kernels lack some fields, as in the agent's reader of /proc/meminfo.
+    /// Older kernels lack some fields. The columns are then computed as in the agent's reader of /proc/meminfo.
     #[test]
     fn older_kernels_say_it_otherwise() {
         let value = |column: &str, said: &[(Series, f64)]| {

@@ -1,8 +1,8 @@
 //! A running Prometheus, queried through its HTTP API.
 //!
-//! Samples are returned as stored: a selector with a range, evaluated at one time (`query`), returns them
-//! with their own times. `query_range` would return the last sample before every step, repeated or not at
-//! all.
+//! Samples are returned as stored. A `query` at one time, for a selector with a range, returns all samples of
+//! the range with their own times. `query_range` would return the last sample before each step: some samples
+//! repeatedly, others never.
 
 use super::answer::{Answer, Matrix};
 use super::error::PrometheusError;
@@ -18,17 +18,17 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Timeout};
 
 const DAY_MS: i64 = 86_400_000;
-/// Time range searched if none is given: longer than Prometheus keeps samples.
+/// Time range searched if none is given; longer than Prometheus usually keeps samples.
 const LONGEST_MS: i64 = 10 * 365 * DAY_MS;
 /// Shortest time range of one query.
 const SHORTEST_MS: i64 = 60_000;
-/// Size limit of an answer, which is held in memory; after a larger one, a shorter time range is queried.
+/// Maximum size of an answer, which is held in memory. If an answer is larger, a shorter time range is queried.
 const ANSWER_BYTES: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Timeout of a query; Prometheus itself stops after two minutes (`--query.timeout`).
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Status with which a proxy before Prometheus reports a timeout.
+/// Status by which a proxy in front of Prometheus reports a timeout.
 const GATEWAY_TIMEOUT: u16 = 504;
 
 /// Address and credentials of Prometheus.
@@ -38,7 +38,7 @@ pub struct Address {
     pub url: String,
     /// A file that holds a token, sent as `Authorization: Bearer …`.
     pub bearer_file: Option<PathBuf>,
-    /// Certificates (PEM) of the authority; `None`: those of the system.
+    /// Certificates (PEM) of the trusted authority; `None`: the authorities of the system.
     pub authority: Option<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Server {
     times: Times,
     /// Starts of the UTC days on which machines have samples, in ms.
     days: BTreeMap<Target, Vec<i64>>,
-    /// Part of a day that one query covers, in ms.
+    /// Length of the time range that one query covers, a part of a day, in ms.
     window_ms: i64,
 }
 
@@ -103,7 +103,7 @@ impl Server {
         let until_ms = self.times.until_ms.unwrap_or_else(now_ms);
         let from_ms = self.times.from_ms.unwrap_or(until_ms - LONGEST_MS);
         let day = |time_ms: i64| time_ms.div_euclid(DAY_MS) * DAY_MS;
-        // Each day is queried at its last ms.
+        // Each query is evaluated at the last ms of a day, and covers that day.
         let query = format!(
             "sum by (job,instance) (count_over_time({}[1d]))",
             self.selector.of(&[series], &[])
@@ -129,15 +129,14 @@ impl Server {
         }
     }
 
-    /// Samples of `times`, added only when all have arrived.
+    /// Queries the samples of the range `times`. They are added only after the whole answer has arrived.
     fn window(
         &self,
         wanted: &str,
         times: std::ops::Range<i64>,
         samples: &mut Samples,
     ) -> Result<(), Trouble> {
-        // Whether the range includes its first ms depends on Prometheus' version; it always includes the
-        // last.
+        // A range always includes its last ms. Prometheus' version decides whether it also includes its first ms.
         let length_ms = times.end - times.start;
         let parameters = [
             ("query", format!("{wanted}[{length_ms}ms]")),
@@ -166,7 +165,7 @@ impl Server {
     ) -> Result<(), Trouble> {
         let url = || self.endpoint(endpoint);
         let failed = |error: ureq::Error| match error {
-            // The query timed out, or its answer is too large.
+            // In these cases, a query for a shorter time may succeed.
             ureq::Error::Timeout(Timeout::RecvResponse | Timeout::RecvBody)
             | ureq::Error::BodyExceedsLimit(_) => Trouble::TooMuch(error.to_string()),
             error => Trouble::Failed(PrometheusError::Unreachable {
@@ -270,7 +269,7 @@ fn exceeds_query_limits(kind: &str, why: &str) -> bool {
     ["timeout", "canceled"].contains(&kind) || why.contains("too many samples")
 }
 
-/// Time in seconds, in the API's format.
+/// Formats a time as seconds, in the API's notation.
 fn seconds(time_ms: i64) -> String {
     format!(
         "{}.{:03}",

@@ -1,4 +1,4 @@
-//! Assignment of sysstat's figures to columns.
+//! The dataset's columns, and the figures of sysstat that fill them.
 
 use super::figures::Figures;
 use crate::import::{ColumnOrigin, kernel};
@@ -11,7 +11,7 @@ pub(super) struct Column {
     figures: &'static [&'static str],
     /// Factor from the figures' unit to the column's.
     scale: f64,
-    /// Description for messages.
+    /// Description of the column's origin.
     origin: &'static str,
 }
 
@@ -43,7 +43,7 @@ const fn plain(
     }
 }
 
-/// Columns besides [`kernel::COLUMNS`].
+/// Columns in addition to [`kernel::COLUMNS`].
 pub(super) const COLUMNS: [Column; 19] = [
     kib("mem_free_bytes", &["memfree"], "memfree [KiB]"),
     kib("buffers_bytes", &["buffers"], "buffers [KiB]"),
@@ -86,7 +86,7 @@ pub(super) const COLUMNS: [Column; 19] = [
     plain("tasks_count", &["plist-sz"], "plist-sz"),
 ];
 
-/// Columns of `samples` in this source's readings.
+/// Columns of `samples` for which this source's readings have values.
 pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
     let mut names = [""; kernel::COLUMNS.len() + COLUMNS.len()];
     let mut at = 0;
@@ -131,7 +131,7 @@ const AFTER: [ColumnOrigin<'static>; 10] = [
     ColumnOrigin::SOURCE,
 ];
 
-/// All columns that are filled.
+/// All columns that this source fills.
 pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len()] = {
     let mut fills = [ColumnOrigin::SOURCE; BEFORE.len() + COLUMNS.len() + AFTER.len()];
     let mut at = 0;

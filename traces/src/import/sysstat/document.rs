@@ -1,4 +1,4 @@
-//! Output of `sadf -j`, parsed entry by entry: only a few hundred bytes per sample stay in memory, even for a
+//! Output of `sadf -j`, parsed entry by entry. Only a few hundred bytes per sample are in memory, even for a
 //! day of one-second samples.
 //!
 //! ```text
@@ -35,9 +35,9 @@ pub(super) struct Host {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
-    /// Figures in KiB or tasks, or without a unit.
+    /// Figures of the entry: memory in KiB, numbers of tasks, and figures without a unit.
     pub(super) figures: Figures,
-    /// First figure that is not a number, with its text.
+    /// Name and text of the first figure that is not a number.
     pub(super) wrong: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Stamp {
 pub(super) enum Zone {
     /// Offset from UTC in seconds.
     Offset(Offset),
-    /// Local time of the host, or of the machine that printed the document.
+    /// Local time of the host, or of the machine on which `sadf` printed the document.
     #[default]
     Local,
 }
@@ -76,13 +76,13 @@ pub(super) enum Zone {
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) hosts: Vec<Host>,
-    /// Fault that ended parsing, with its line; the part before it was read.
+    /// Fault that ended parsing, with its line. The content before it has been read.
     pub(super) cut: Option<String>,
     /// True if parsing stopped after the requested number of entries.
     pub(super) is_enough: bool,
 }
 
-/// Reads at most `most` entries in total; the rest is not parsed.
+/// Reads at most `most` entries of statistics, over all hosts; later content is not parsed.
 pub(super) fn read(from: impl Read, most: usize) -> Document {
     let mut found = DocumentState {
         most,
@@ -131,7 +131,7 @@ impl DocumentState {
     }
 }
 
-/// Place in the document.
+/// Part of the document that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Document,
@@ -148,7 +148,7 @@ enum Place {
 }
 
 impl Place {
-    /// Place of the value of `key`.
+    /// Place of the value that belongs to `key`, in an object at this place.
     fn under(self, key: &str) -> Option<Self> {
         Some(match (self, key) {
             (Self::Document, "sysstat") => Self::Sysstat,
@@ -162,7 +162,7 @@ impl Place {
         })
     }
 
-    /// Place of an array's elements.
+    /// Place of the elements of an array at this place.
     fn element(self) -> Option<Self> {
         Some(match self {
             Self::Hosts => Self::Host,
@@ -172,7 +172,7 @@ impl Place {
         })
     }
 
-    /// Returns true if the values at this place are kept.
+    /// Returns true if values at this place of the document are needed.
     fn keeps(self) -> bool {
         matches!(
             self,
@@ -181,7 +181,7 @@ impl Place {
     }
 }
 
-/// A pass through the document.
+/// A value of the document that is being parsed.
 struct DocumentPass<'f> {
     place: Place,
     found: &'f mut DocumentState,
@@ -305,8 +305,8 @@ impl Stamp {
     }
 }
 
-/// UTC offset in a time zone's name, if it has one: `UTC`, or `+03` and `-0330`, the names of zones without
-/// letters.
+/// UTC offset that a time zone's name states, if any: `UTC`, or `+03` and `-0330`, which are names of zones
+/// without letters.
 fn offset(name: &str) -> Option<Offset> {
     if matches!(name, "UTC" | "GMT" | "UCT") {
         return Some(Offset::UTC);
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A machine's output from three versions.
+    /// Output of three versions of sysstat for the same machine.
     const PRINTED: [&str; 3] = [
         include_str!("../../../tests/data/sysstat/11.5.7.json"),
         include_str!("../../../tests/data/sysstat/12.6.1.json"),

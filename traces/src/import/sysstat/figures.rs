@@ -1,9 +1,9 @@
 //! The figures of an entry, and the machine's memory size computed from them.
 
-/// A figure that is read.
+/// A figure of the document that the importer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Figure {
-    /// Object that contains the figure.
+    /// Name of the object that contains the figure.
     pub(super) group: &'static str,
     pub(super) name: &'static str,
 }
@@ -29,7 +29,7 @@ const fn queue(name: &'static str) -> Figure {
     }
 }
 
-/// All figures that are read, memory in KiB.
+/// All figures that the importer reads; those of memory are in KiB.
 pub(super) const FIGURES: [Figure; 23] = [
     memory("memfree"),
     memory("avail"),
@@ -66,21 +66,21 @@ impl Figures {
         self.0[at]
     }
 
-    /// Figures that are present and in KiB.
+    /// Names and values of the figures of memory that the entry has, in KiB.
     pub(super) fn memory(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = FIGURES.iter().zip(self.0);
         let memory = all.filter(|(f, _)| f.group != "queue" && f.name != "memused-percent");
         memory.filter_map(|(f, value)| Some((f.name, value?)))
     }
 
-    /// Sum of several figures.
+    /// Sum of the figures called `names`; `None` if one of them is absent.
     pub(super) fn sum(&self, names: &[&str]) -> Option<f64> {
         names.iter().map(|name| self.get(name)).sum()
     }
 }
 
-/// Memory that `memused` excludes, by sysstat version. The output lacks MemTotal, which is exactly the
-/// sum of that memory and `memused`.
+/// The memory that `memused` excludes, which depends on sysstat's version. The output does not contain
+/// MemTotal; it is exactly the sum of `memused` and the excluded memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UsedExclusion {
     /// Free memory: before sysstat 11.4.10, 11.6.4 and 11.7.4.
@@ -92,7 +92,7 @@ pub(super) enum UsedExclusion {
 }
 
 impl UsedExclusion {
-    /// Figures to add to `memused` for MemTotal.
+    /// Names of the figures whose sum with `memused` is MemTotal.
     pub(super) const fn rest(self) -> &'static [&'static str] {
         match self {
             Self::Free => &["memfree"],
@@ -106,8 +106,8 @@ impl UsedExclusion {
         Some(figures.get("memused")? + figures.sum(self.rest())?)
     }
 
-    /// Exclusion under which a file's entries are consistent: `memused-percent` agrees, and MemTotal is
-    /// most often constant. `None` if no exclusion fits.
+    /// The exclusion that fits a file's entries best: `memused-percent` agrees, and MemTotal is constant in
+    /// most entries. `None` if no exclusion fits.
     pub(super) fn of<'e>(entries: impl Iterator<Item = &'e Figures> + Clone) -> Option<Self> {
         if entries
             .clone()
@@ -124,14 +124,14 @@ impl UsedExclusion {
             let most_of_one = totals.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
             (totals.len(), most_of_one)
         };
-        // Among equally good exclusions the last, of newer versions, wins.
+        // If both fit equally well, `max_by_key` returns the last: that of newer versions.
         let best = [Self::Free, Self::FreeAndCached]
             .into_iter()
             .max_by_key(fit)?;
         (fit(&best).0 > 0).then_some(best)
     }
 
-    /// Returns true if the printed percentage, to two decimals, matches this sum.
+    /// Returns true if the printed `memused-percent`, which has two decimals, matches MemTotal under this exclusion.
     fn agrees(self, figures: &Figures) -> bool {
         const ROUNDING: f64 = 0.006;
         let percent = || {
@@ -203,7 +203,7 @@ mod tests {
         ) {
             let total = f64::from(total);
             let entries: Vec<Figures> = rests.into_iter().map(|rest| printed(left_out, total, rest)).collect();
-            // With empty caches and slabs, two exclusions would agree.
+            // With empty caches and slabs, both exclusions would give the same MemTotal.
             prop_assume!(entries.iter().any(|f| f.get("cached").unwrap() > 0.02 * total));
             let found = UsedExclusion::of(entries.iter());
             prop_assert_eq!(found, Some(left_out));

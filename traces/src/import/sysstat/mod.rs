@@ -1,7 +1,7 @@
-//! sysstat: recordings of `sadc` (the collector behind `sar`), as printed by `sadf -j`; binary files are
-//! read through `sadf`.
+//! sysstat: recordings of `sadc` (the collector behind `sar`), as printed by `sadf -j`. Binary files are read
+//! by running `sadf`.
 //!
-//! Source of names and units: sysstat's `json_stats.c`, and its reader of /proc (`rd_stats.c`).
+//! Names and units are taken from sysstat's `json_stats.c` and from its reader of /proc (`rd_stats.c`).
 
 mod columns;
 mod document;
@@ -33,7 +33,7 @@ const SADF: Tool = Tool {
     programs: &["sadf"],
     package: "sysstat",
 };
-/// Arguments of `sadf`: memory, swap, huge pages, load.
+/// Arguments of `sadf` for memory, swap, huge pages and load.
 const ACTIVITIES: [&str; 6] = ["--", "-r", "ALL", "-S", "-q", "-H"];
 const PRINT: &str = "print it with `sadf -j FILE -- -A`";
 /// First bytes of binary files (`SYSSTAT_MAGIC`), in either byte order.
@@ -41,18 +41,18 @@ const MAGIC: [[u8; 2]; 2] = [[0x96, 0xd5], [0xd5, 0x96]];
 /// Maximum plausible memory size: 1 PiB.
 const MEMORY_KIB: f64 = (1_u64 << 40) as f64;
 
-/// sysstat files of any number of machines.
+/// Importer of sysstat's files, of any number of machines.
 #[derive(Debug)]
 pub struct Sysstat {
     inputs: Vec<PathBuf>,
     time_zone: Option<TimeZone>,
-    /// Time of each file's first sample, machine, and path, sorted.
+    /// Files, sorted: time of the first sample, machine, and path.
     files: Vec<(i64, String, PathBuf)>,
 }
 
 impl Sysstat {
-    /// Importer of files and of folders of files. `time_zone` applies to times without a zone (`sadf -t`
-    /// and `-T`).
+    /// Importer of files and of folders of files. `time_zone` is used for times that have no zone, as printed
+    /// by `sadf -t` and `sadf -T`.
     #[must_use]
     pub fn new(inputs: &[PathBuf], time_zone: Option<TimeZone>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Sysstat {
         }
     }
 
-    /// Notes a file's machines, from its first entry.
+    /// Adds a file to the list, once for each machine in it. The file is read up to its first entry.
     fn list(&mut self, path: &Path) -> Result<(), ImportError> {
         let document = document(path, 1)?;
         let unfit = |found: &str, advice: &str| ImportError::Unfit {
@@ -101,7 +101,8 @@ impl Sysstat {
         let date_time = stamp.date_time()?;
         let time = match stamp.zone {
             Zone::Offset(offset) => offset.to_timestamp(date_time).ok()?,
-            // Fails in an hour that clocks repeat or skip, which is ambiguous.
+            // When clocks change, a local hour is repeated or skipped; its times are ambiguous, and the
+            // result is `None`.
             Zone::Local => {
                 let zone = self.time_zone.as_ref()?;
                 zone.to_ambiguous_timestamp(date_time).unambiguous().ok()?
@@ -138,7 +139,7 @@ impl Sysstat {
         }
     }
 
-    /// Adds an entry's row; an error says why it has none.
+    /// Makes the row of an entry. An error describes why the entry has none.
     fn row(
         &self,
         entry: &Entry,
@@ -154,7 +155,7 @@ impl Sysstat {
         if let Some((name, kib)) = figures.memory().find(|(_, kib)| *kib > MEMORY_KIB) {
             return Err(format!("{name} is {kib} KiB, more than any machine has"));
         }
-        // 0 means that the kernel or sadc is too old to report it.
+        // The value 0 means that the kernel or sadc is too old to report available memory.
         let available = figures.get("avail").filter(|kib| *kib > 0.0);
         let available = available
             .ok_or("no memory is said to be available (before Linux 3.14 and sysstat 11.5.3)")?;
@@ -227,7 +228,7 @@ impl Importer for Sysstat {
                 let mut listed = self.files.iter();
                 listed.any(|(_, name, file)| *name == host.nodename && file == path)
             };
-            // Files are listed by their first entry; sadf's own output has only one host.
+            // The list has only the hosts up to a file's first entry. Output of sadf itself has just one host.
             for other in document.hosts.iter().filter(|host| !is_listed(host)) {
                 let why = format_args!("it holds {:?} as well; a machine a file", other.nodename);
                 readings.unreadable(&name, why);
@@ -240,7 +241,8 @@ impl Importer for Sysstat {
     }
 }
 
-/// sysstat's files in a folder, in the order of their names; and the names of all other entries.
+/// Files of sysstat in a folder, in the order of their names. Other entries' names are appended to
+/// `skipped_entries`.
 fn of_folder(
     folder: &Path,
     skipped_entries: &mut Vec<String>,
@@ -291,7 +293,7 @@ fn is_binary(path: &Path) -> Result<bool, ImportError> {
     }
 }
 
-/// Document of a file, with at most `most` entries.
+/// Reads the document of a file, with at most `most` entries.
 fn document(path: &Path, most: usize) -> Result<Document, ImportError> {
     if !is_binary(path)? {
         let file = File::open(path).map_err(ImportError::io("open", path))?;
@@ -313,7 +315,7 @@ fn document(path: &Path, most: usize) -> Result<Document, ImportError> {
     }
 }
 
-/// Facts of the machine from outside its samples.
+/// Facts about the machine that the document states outside the samples.
 fn facts(host: &Host) -> Facts {
     let text = |name, text: &Option<String>| Some((name, Value::Text(text.clone()?)));
     let said = [
@@ -326,7 +328,7 @@ fn facts(host: &Host) -> Facts {
         .collect()
 }
 
-/// Converts whole KiB to bytes, less than 2⁵³.
+/// Converts whole KiB to bytes; the result is less than 2⁵³.
 fn bytes(kib: f64) -> i64 {
     kib as i64 * kib_to_bytes(1) as i64
 }

@@ -15,11 +15,11 @@ use std::path::Path;
 pub struct Fleet {
     /// Name as in `hosts.source`.
     pub name: String,
-    /// Basis of the parameters, in a sentence.
+    /// Sentence about the basis of the parameters: measured, published or invented.
     pub basis: String,
-    /// First day (UTC), unless another is requested.
+    /// First day (UTC), unless the user requests another.
     pub start: String,
-    /// Number of days, unless another is requested.
+    /// Number of days, unless the user requests another.
     pub days: u32,
     /// Clusters of hosts; the first is the default.
     pub clusters: Vec<ClusterOf>,
@@ -29,18 +29,18 @@ pub struct Fleet {
     pub owner: Owner,
     /// Names of programs.
     pub names: Names,
-    /// Kinds of host.
+    /// Classes of hosts, with the model's parameters.
     #[serde(rename = "class")]
     pub classes: Vec<Class>,
 }
 
-/// Hosts of a cluster, in order; the list repeats if more are requested.
+/// Hosts of a cluster, in order. If more hosts are requested, the list repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterOf {
     /// Name of the cluster.
     pub name: String,
-    /// Number of the first host: hosts with equal number and class are equal in all clusters.
+    /// Number of the cluster's first host. Hosts of equal number and class are equal in all clusters.
     #[serde(default)]
     pub first_host: usize,
     /// Classes, with the number of hosts of each.
@@ -57,7 +57,7 @@ pub struct Share {
     pub count: usize,
 }
 
-/// Operating system, and intervals between restarts.
+/// Operating system of the hosts, and intervals between restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
@@ -65,23 +65,23 @@ pub struct System {
     pub kernel_release: String,
     /// Architecture as in `hosts.architecture`.
     pub architecture: String,
-    /// Rule that computes lotsfree, the kernel's reserve, from memory.
+    /// Rule by which lotsfree, the kernel's reserve, follows from the memory size.
     pub lotsfree: Lotsfree,
     /// True if processes are in control groups.
     pub has_cgroups: bool,
-    /// Days between two reboots of an unused host; absent: no reboots.
+    /// Mean number of days between two reboots of an unused host; absent: no reboots.
     pub reboot_days: Option<f64>,
-    /// Days between two restarts of the agent; absent: no restarts.
+    /// Mean number of days between two restarts of the agent; absent: no restarts.
     pub restart_days: Option<f64>,
 }
 
-/// Rule for the kernel's reserve.
+/// Rule by which the kernel's reserve follows from the memory size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lotsfree {
-    /// A 64th of the memory that the kernel leaves at boot (Acharya & Setia, section 2).
+    /// A 64th of the memory that remains after the kernel has booted (Acharya & Setia, section 2).
     Solaris,
-    /// The zones' high watermarks (Documentation/admin-guide/sysctl/vm.rst).
+    /// Sum of the zones' high watermarks (Documentation/admin-guide/sysctl/vm.rst).
     Linux,
 }
 
@@ -89,25 +89,25 @@ pub enum Lotsfree {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// Shares of days on which the owner is present: of Mondays to Fridays, Saturdays, Sundays.
+    /// Shares of the days on which the owner is present: of Mondays to Fridays, of Saturdays, and of Sundays.
     pub presence_shares: [f64; 3],
     /// Usual hour of arrival.
     pub arrives_hour: f64,
-    /// Sd of the hour of arrival, among owners and days.
+    /// Sd of the hour of arrival, over owners and days.
     pub arrives_spread_hours: f64,
     /// Hours from arrival to departure on a weekday.
     pub stays_hours: f64,
-    /// Sd of the hours of stay.
+    /// Sd of the hours from arrival to departure.
     pub stays_spread_hours: f64,
     /// Mean minutes at the keyboard before a pause.
     pub stretch_minutes: f64,
     /// Mean minutes of a pause.
     pub pause_minutes: f64,
-    /// True for a longer pause at noon.
+    /// True if the owner makes a longer pause at noon.
     pub has_lunch: bool,
 }
 
-/// Program names; the first daemon is the display server.
+/// Names of programs; the first of `daemons` is the display server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
@@ -137,9 +137,9 @@ pub struct Class {
     pub swap_mib: i64,
     /// Number of logical CPUs.
     pub cpus: i64,
-    /// NUMA nodes: 1 or 2.
+    /// Number of NUMA nodes: 1 or 2.
     pub nodes: i64,
-    /// Behaviour when its owner leaves.
+    /// Behaviour of the host when its owner leaves.
     pub habit: Habit,
     /// Kernel memory: static, dynamic and lotsfree.
     pub kernel: Kernel,
@@ -151,7 +151,7 @@ pub struct Class {
     pub programs: Programs,
     /// Short commands that the owner runs.
     pub commands: Job,
-    /// Short jobs at any hour, like cron's, which keep the host busy.
+    /// Short jobs at any hour, such as cron's; they keep the host busy.
     pub background: Job,
     /// Jobs that use much memory, on some hosts.
     pub hogs: Job,
@@ -165,7 +165,7 @@ pub struct Class {
 pub enum Habit {
     /// The host stays on.
     On,
-    /// The host soon sleeps.
+    /// The host sleeps soon after.
     Sleep,
     /// The host is turned off for the night.
     Off,
@@ -175,32 +175,32 @@ pub enum Habit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// Mean over hosts and time, lotsfree included, in MiB.
+    /// Mean kernel memory over hosts and time, lotsfree included, in MiB.
     pub mib: f64,
     /// Share of kernel memory that is taken at boot.
     pub static_share: f64,
-    /// Sd of the hosts' means, as a share of the mean.
+    /// Sd of the means of the individual hosts, as a share of the class's mean.
     pub between_hosts: f64,
-    /// Sd of one host over time, as a share of its mean.
+    /// Sd over time of one host, as a share of its mean.
     pub within_host: f64,
-    /// Daily growth since boot, as a share of the host's mean.
+    /// Growth per day since boot, as a share of the host's mean.
     pub growth_per_day: f64,
 }
 
 /// Cache of files in use. Files come into use in a fixed order of popularity: a host that uses more files
-/// uses the popular ones too.
+/// also uses the popular ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// Mean while the host is busy, in MiB.
+    /// Mean cache while the host is busy, in MiB.
     pub mib: f64,
-    /// Sd of the logarithm from one busy time to the next.
+    /// Sd of the logarithm of the cache, from one busy time to the next.
     pub sigma: f64,
-    /// Sd of the hosts' means, as a share of the mean.
+    /// Sd of the means of the individual hosts, as a share of the class's mean.
     pub between_hosts: f64,
     /// Part that is always in use, as a share of the mean.
     pub always_share: f64,
-    /// Changes per hour while the owner is present.
+    /// Number of changes of the files in use per hour, while the owner is present.
     pub changes_per_hour: f64,
     /// Number of files that may come into use.
     pub count: usize,
@@ -214,7 +214,7 @@ pub struct Files {
 pub struct Daemons {
     /// Mean memory of all daemons together, in MiB.
     pub mib: f64,
-    /// Sd of the hosts' means, as a share of the mean.
+    /// Sd of the means of the individual hosts, as a share of the class's mean.
     pub between_hosts: f64,
 }
 
@@ -222,7 +222,7 @@ pub struct Daemons {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// Programs opened per hour at the keyboard.
+    /// Number of programs that the owner opens per hour at the keyboard.
     pub per_hour: f64,
     /// Mean memory of a program, in MiB.
     pub mib: f64,
@@ -230,11 +230,11 @@ pub struct Programs {
     pub sigma: f64,
     /// Mean hours until a program is closed.
     pub hours: f64,
-    /// Sd, among owners, of the logarithm of the number of programs.
+    /// Sd, over the owners, of the logarithm of the number of programs.
     pub between_hosts: f64,
-    /// Share of the time at the keyboard in which a program is active.
+    /// Share of the owner's time at the keyboard during which a program is active.
     pub active_share: f64,
-    /// Minutes between two changes of a program's activity.
+    /// Mean minutes between two changes of a program's activity.
     pub active_change_minutes: f64,
     /// Share of the programs that are active while the owner is away.
     pub active_away_share: f64,
@@ -244,26 +244,26 @@ pub struct Programs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Starts per hour: while the owner is present, and while absent.
+    /// Number of starts per hour: while the owner is present, and while the owner is absent.
     pub per_hour: [f64; 2],
-    /// Share of the hosts that have such jobs at all.
+    /// Share of the hosts on which such jobs run at all.
     pub hosts_share: f64,
-    /// Sd of the logarithm of the rate among those hosts.
+    /// Sd, over those hosts, of the logarithm of the rate.
     pub between_hosts: f64,
     /// Mean memory of a job, in MiB.
     pub mib: f64,
     /// Sd of the logarithm of a job's memory.
     pub sigma: f64,
-    /// Share of the jobs that take all memory.
+    /// Share of the jobs that use as much memory as the host has.
     pub all_memory_share: f64,
     /// Mean duration of a job in minutes.
     pub minutes: f64,
-    /// CPUs that a job keeps busy.
+    /// Number of CPUs that a job keeps busy.
     pub load: f64,
 }
 
-/// Program that runs, without much load, from some time after the owner leaves until the owner returns: a
-/// screen saver, work left running.
+/// Program that runs while the owner is away, such as a screen saver or work left running. It starts some
+/// time after the owner leaves, ends when the owner returns, and causes little load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AbsenceProgram {
@@ -275,9 +275,9 @@ pub struct AbsenceProgram {
     pub after_minutes: f64,
     /// Share of the hosts that have such a program.
     pub hosts_share: f64,
-    /// Mean memory, in MiB.
+    /// Mean memory of the program, in MiB.
     pub mib: f64,
-    /// Sd of the logarithm of the memory.
+    /// Sd of the logarithm of the program's memory.
     pub sigma: f64,
 }
 
@@ -285,7 +285,7 @@ impl Fleet {
     /// Parses and checks a fleet.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] with line and fault.
+    /// [`SynthError::Fleet`] with the line and the fault.
     pub fn parse(text: &str, name: &str) -> Result<Self, SynthError> {
         let refused = |detail: String| SynthError::Fleet {
             name: name.to_owned(),
@@ -311,10 +311,10 @@ impl Fleet {
         }
     }
 
-    /// The cluster of this name, or the first.
+    /// The cluster called `name`; `None`: the first.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] if there is none.
+    /// [`SynthError::Fleet`] if there is no such cluster.
     pub fn cluster(&self, name: Option<&str>) -> Result<&ClusterOf, SynthError> {
         let mut clusters = self.clusters.iter();
         let found = clusters.find(|c| name.is_none_or(|name| c.name == name));
@@ -340,14 +340,14 @@ impl Fleet {
         }
     }
 
-    /// Index of the class of this name.
+    /// Index of the class called `name`.
     pub(super) fn class(&self, name: &str) -> Option<usize> {
         self.classes.iter().position(|class| class.name == name)
     }
 }
 
 impl ClusterOf {
-    /// Number of hosts before the list repeats.
+    /// Number of hosts in the list, before it repeats.
     #[must_use]
     pub fn hosts_count(&self) -> usize {
         self.hosts.iter().map(|share| share.count).sum()

@@ -1,5 +1,5 @@
-//! Files in use: the most popular files of a catalogue. Using more files includes the popular ones, so
-//! that the files needed during a period are the largest set in use at any moment of it.
+//! Files in use: always the most popular files of a catalogue. If a host uses more files, it also uses the
+//! popular ones: the files needed during a period are therefore the largest set that is in use at any moment of it.
 
 use super::{Step, size};
 use crate::synth::dice::Dice;
@@ -7,12 +7,12 @@ use crate::synth::fleet;
 use crate::synth::spread::{HostPosition, Property};
 use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 
-/// Size of the whole catalogue, as a multiple of the mean in use.
+/// Size of the whole catalogue, as a multiple of the mean size of the files in use.
 const MOST: f64 = 12.0;
 
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// Cumulative size of the files, in bytes.
+    /// Size of each file together with all more popular ones, in bytes.
     sums_bytes: Vec<i64>,
     always: usize,
     in_use: usize,
@@ -26,7 +26,8 @@ pub(crate) struct Files {
 impl Files {
     pub(super) fn new(model: &fleet::Files, standing: &HostPosition, mut dice: Dice) -> Self {
         let mib = model.mib * standing.factor(Property::Files, model.between_hosts);
-        // From popular and small to rare and large, so that any amount can be met within a few percent.
+        // Popular files are small and rare ones are large, so that the files in use can match any total
+        // within a few percent.
         let count = model.count.max(1);
         let growth = 1.0 + 6.0 / count as f64;
         let first = MOST * mib * (growth - 1.0) / (growth.powi(count as i32) - 1.0);
@@ -74,12 +75,12 @@ impl Files {
             .map(|(sum, before)| sum - before)
     }
 
-    /// Number of first files that fill about `bytes`.
+    /// Number of the most popular files whose total size is at most `bytes`.
     fn within(&self, bytes: i64) -> usize {
         self.sums_bytes.partition_point(|sum| *sum <= bytes)
     }
 
-    /// Bytes in use, at most `most_bytes`, the room in the page cache.
+    /// Advances by a step. Returns the bytes of files in use: at most `most_bytes`, the memory left for the page cache.
     pub(super) fn step(&mut self, step: &Step, is_busy: bool, most_bytes: i64) -> i64 {
         let begins = is_busy && !self.was_busy;
         let changes = step.is_present && self.dice.chance(step.chance(self.changes_per_hour));

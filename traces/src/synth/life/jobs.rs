@@ -16,9 +16,9 @@ pub(super) struct Jobs {
     away: AbsenceProgram,
     away_names: Vec<Arc<str>>,
     has_away: bool,
-    /// The last absence that was considered, by its end.
+    /// End of the latest absence for which a program's start was drawn.
     absence_ms: i64,
-    /// Time in the current absence at which a program starts.
+    /// Time in the current absence at which a program starts; `None` if none does.
     begins_ms: Option<i64>,
     physical_bytes: i64,
     dice: Dice,
@@ -28,7 +28,7 @@ pub(super) struct Jobs {
 struct Kind {
     job: Job,
     names: Vec<Arc<str>>,
-    /// Rate of this host relative to the other hosts.
+    /// Factor by which the class's rate is multiplied on this host; 0 if such jobs never run on it.
     rate: f64,
 }
 
@@ -91,7 +91,7 @@ impl Jobs {
             let from_ms = step.left_ms.unwrap_or(step.time_ms);
             let least_ms = (self.away.least_minutes * MINUTE_MS) as i64;
             let is_long = step.returns_ms - from_ms >= least_ms;
-            // Drawn in any case, so that the number of draws does not depend on the owner.
+            // These numbers are always drawn, so that the owner has no influence on the draws that follow.
             let (has, after) = (dice.chance(self.away.share), 0.5 + dice.share());
             let after_ms = (self.away.after_minutes * MINUTE_MS * after) as i64;
             self.begins_ms = (self.has_away && is_long && has).then_some(from_ms + after_ms);

@@ -1,4 +1,4 @@
-//! Kernel memory of a host: grows from boot on, and varies from hour to hour.
+//! Kernel memory of a host: it grows from boot on, and varies from hour to hour.
 
 use super::Step;
 use crate::synth::dice::Dice;
@@ -7,7 +7,7 @@ use crate::synth::spread::{HostPosition, Property};
 use crate::synth::{MIB, whole_pages};
 
 const DAY_MS: f64 = 86_400_000.0;
-/// Changes per hour: slabs are allocated and freed together.
+/// Changes of the kernel's memory per hour: slabs are allocated and freed together.
 const CHANGES_PER_HOUR: f64 = 1.0;
 
 #[derive(Debug)]
@@ -35,8 +35,7 @@ impl Kernel {
         Self {
             static_bytes: whole_pages((mean_bytes * model.static_share) as i64),
             mean_bytes,
-            // Static memory and lotsfree are constant, and dynamic memory never becomes
-            // 0.
+            // Minimum of kernel memory. Static memory and lotsfree are constant, and dynamic memory stays above 0.
             least_bytes: mean_bytes * (model.static_share + 1.0) / 2.0,
             most_bytes: 0.95 * physical_bytes as f64,
             within: model.within_host,

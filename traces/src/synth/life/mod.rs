@@ -1,5 +1,5 @@
-//! The life of a host: presence of the owner, running programs, memory in use. `rows` turns a life into rows;
-//! the calibration uses lives directly.
+//! The life of a host: presence of the owner, running programs, memory in use. The module `rows` turns a life
+//! into rows; the calibration uses lives directly.
 //!
 //! ```text
 //! owner ──► programs, commands ─┐
@@ -7,7 +7,7 @@
 //!   │       daemons ────────────┘   files, kernel ──┴─► Moment
 //! ```
 //!
-//! Each part draws from its own random stream, so that a change to one part leaves the others unchanged.
+//! Each part draws from its own random stream: a change to one part leaves the others' random numbers unchanged.
 
 mod files;
 mod jobs;
@@ -43,7 +43,7 @@ pub struct Life {
     files: Files,
     programs: Programs,
     jobs: Jobs,
-    /// Running programs, in the order of their numbers.
+    /// Running programs, ordered by number.
     running: Vec<Running>,
     daemons: Vec<Running>,
     next_number: u64,
@@ -55,19 +55,19 @@ pub struct Life {
 pub struct Moment {
     /// Physical memory, in bytes.
     pub physical_bytes: i64,
-    /// Kernel memory, lotsfree included.
+    /// Kernel memory, lotsfree included, in bytes.
     pub kernel_bytes: i64,
-    /// Cache of files in use.
+    /// Cache of files in use, in bytes.
     pub file_bytes: i64,
-    /// Memory of active processes.
+    /// Memory of active processes, in bytes.
     pub process_bytes: i64,
-    /// Memory of other processes, resident or paged out.
+    /// Memory of all other processes, resident or paged out, in bytes.
     pub idle_process_bytes: i64,
     /// True while the owner is at the keyboard.
     pub is_present: bool,
     /// Time of the owner's last activity, ms since 1970-01-01 UTC.
     pub active_ms: Option<i64>,
-    /// CPUs kept busy since the previous moment.
+    /// Number of CPUs that were busy since the previous moment.
     pub load: f64,
     /// 5-minute load average.
     pub load5: f64,
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    /// Boots the host: nothing from before runs or is cached.
+    /// Boots the host: programs that ran before are gone, and the cache is empty.
     pub(super) fn boot(&mut self, booted_ms: i64) {
         self.running.clear();
         self.running.extend(self.daemons.iter().cloned());
@@ -123,17 +123,18 @@ impl Life {
         self.load5 = 0.0;
     }
 
-    /// The owner's stretch at the keyboard at `time_ms`, or the next one. Times must not decrease.
+    /// The owner's stretch at the keyboard at `time_ms`, or else the next stretch. Times must not decrease
+    /// from call to call.
     pub(super) fn stretch(&mut self, time_ms: i64) -> Stretch {
         self.owner.stretch(&mut self.owner_dice, time_ms)
     }
 
-    /// Time of the owner's last activity before the time of [`Self::stretch`].
+    /// Time of the owner's last activity before the `time_ms` of the last call of [`Self::stretch`].
     pub(super) const fn last_active_ms(&self) -> Option<i64> {
         self.owner.last_active_ms()
     }
 
-    /// Number of the random stream for rows.
+    /// Number of the random stream from which the rows of the host `index` are drawn.
     pub(super) const fn stream_of_rows(index: usize) -> u64 {
         index as u64 * STREAMS
     }
@@ -143,7 +144,7 @@ impl Life {
         self.kernel.static_bytes()
     }
 
-    /// Running programs, in the order of their numbers.
+    /// Running programs, ordered by number.
     pub(super) fn running(&self) -> &[Running] {
         &self.running
     }
@@ -152,7 +153,7 @@ impl Life {
         &self.files
     }
 
-    /// Advances to `time_ms`, by `interval_ms` of running time.
+    /// Advances to `time_ms`. Since the previous step the host has been running for `interval_ms`.
     pub fn step(&mut self, time_ms: i64, interval_ms: i64) -> Moment {
         let stretch = self.stretch(time_ms);
         let is_present = stretch.from_ms <= time_ms;
@@ -203,7 +204,8 @@ impl Life {
     }
 }
 
-/// Keeps all programs resident if they fit; otherwise the largest are paged out first.
+/// Keeps all active programs resident if they fit; if not, the largest are paged out first. `room_bytes` is
+/// the memory left for them.
 fn make_room(running: &mut [Running], room_bytes: i64) {
     let mut missing = -room_bytes;
     for running in running.iter_mut() {
@@ -227,29 +229,29 @@ fn make_room(running: &mut [Running], room_bytes: i64) {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     time_ms: i64,
-    /// Time that the host ran; nothing happens while it sleeps.
+    /// Time during which the host ran; nothing happens while it sleeps.
     interval_ms: i64,
     is_present: bool,
-    /// Time of the owner's next, or last, return.
+    /// Time of the owner's last return, or of the next one while the owner is away.
     returns_ms: i64,
     left_ms: Option<i64>,
 }
 
 impl Step {
-    /// Probability of an event within the step, from its rate per hour; at most 1.
+    /// Probability that an event with the rate `per_hour` occurs within the step; at most 1.
     fn chance(&self, per_hour: f64) -> f64 {
         (per_hour * self.interval_ms as f64 / 3_600_000.0).min(1.0)
     }
 }
 
-/// Draws a size around a mean, log-normal with this sd, in whole pages.
+/// Draws a size with mean `mib`, in bytes of whole pages; the sd of its logarithm is `sigma`.
 fn size(dice: &mut Dice, mib: f64, sigma: f64) -> i64 {
     let median = mib * (-sigma * sigma / 2.0).exp();
     let bytes = dice.around(median, sigma).min(1e7) * MIB as f64;
     whole_pages(bytes as i64).max(super::PAGE_BYTES)
 }
 
-/// Names as shared strings.
+/// Converts names to shared strings.
 fn shared(names: &[String]) -> Vec<Arc<str>> {
     names.iter().map(|name| Arc::from(name.as_str())).collect()
 }

@@ -9,7 +9,7 @@ const MINUTE_MS: f64 = 60_000.0;
 const HOUR_MS: f64 = 60.0 * MINUTE_MS;
 const DAY_MS: i64 = 86_400_000;
 
-/// Longest absence of an owner, in whole days.
+/// Longest absence of an owner, in days.
 const LONGEST_ABSENCE_DAYS: i64 = 30;
 
 /// A continuous time at the keyboard.
@@ -23,10 +23,10 @@ pub(crate) struct Stretch {
 #[derive(Debug)]
 pub(crate) struct Owner {
     model: fleet::Owner,
-    /// Usual hour of arrival, and hours at work.
+    /// Usual hour of arrival of this owner; `stays_hours`: hours at work.
     comes_hour: f64,
     stays_hours: f64,
-    /// First day not planned yet, counted from 1970-01-01.
+    /// First day that is not planned yet, counted from 1970-01-01.
     next_day: i64,
     /// Planned stretches that have not ended.
     stretches: VecDeque<Stretch>,
@@ -46,7 +46,7 @@ impl Owner {
         }
     }
 
-    /// The stretch at `time_ms`, or the next one. Times must not decrease.
+    /// The stretch at `time_ms`, or else the next one. Times must not decrease from call to call.
     pub(crate) fn stretch(&mut self, dice: &mut Dice, time_ms: i64) -> Stretch {
         loop {
             match self.stretches.front() {
@@ -60,12 +60,12 @@ impl Owner {
         }
     }
 
-    /// Time of the owner's last activity before `time_ms`, the argument of the last [`Self::stretch`].
+    /// Time of the owner's last activity before the `time_ms` of the last call of [`Self::stretch`].
     pub(crate) const fn last_active_ms(&self) -> Option<i64> {
         self.last_active_ms
     }
 
-    /// Plans the next day on which the owner comes.
+    /// Plans the stretches of the next day on which the owner comes.
     fn plan(&mut self, dice: &mut Dice) {
         for _ in 0..LONGEST_ABSENCE_DAYS {
             if dice.chance(self.model.presence_shares[kind_of(self.next_day)]) {
@@ -86,7 +86,7 @@ impl Owner {
             .map(|s| s.to_ms)
             .or(self.last_active_ms);
         let comes_ms = midnight_ms + (comes_hour.max(0.0) * HOUR_MS) as i64;
-        // The previous evening may have lasted beyond midnight.
+        // The previous working day may have lasted beyond midnight.
         let mut from_ms = comes_ms.max(last_ms.map_or(comes_ms, |last| last + HOUR_MS as i64));
         let leaves_ms = comes_ms + (stays_hours.clamp(0.1, 23.0) * HOUR_MS) as i64;
         let lunch_ms = midnight_ms + ((12.0 + dice.share()) * HOUR_MS) as i64;
@@ -108,7 +108,7 @@ impl Owner {
     }
 }
 
-/// Kind of day: weekday, Saturday or Sunday.
+/// Index in `presence_shares` for the kind of day: weekday, Saturday or Sunday.
 fn kind_of(day: i64) -> usize {
     const MONDAY: i64 = 4; // 1970-01-05
     match (day - MONDAY).rem_euclid(7) {

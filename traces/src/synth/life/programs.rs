@@ -1,5 +1,5 @@
-//! Programs that the owner opens and closes: active while the owner uses them, some also while the owner is
-//! away.
+//! Programs that the owner opens and closes. They are active while the owner uses them; some are also active
+//! while the owner is away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::dice::Dice;
@@ -13,7 +13,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 pub(super) struct Programs {
     model: fleet::Programs,
     names: Vec<Arc<str>>,
-    /// Rate of this host's owner relative to the other owners.
+    /// Factor by which the class's rate of opened programs is multiplied for this owner.
     rate: f64,
     dice: Dice,
 }

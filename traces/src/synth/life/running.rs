@@ -17,26 +17,25 @@ pub(crate) enum Origin {
 /// A running program.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
-    /// Process number; increases within a boot.
+    /// Number of the program; it increases within a boot.
     pub(crate) number: u64,
     pub(crate) name: Arc<str>,
     pub(crate) origin: Origin,
     pub(crate) started_ms: i64,
     pub(crate) ends_ms: i64,
-    /// Memory that the program uses if all of it fits, in bytes.
+    /// Memory that the program uses if all of it is resident, in bytes.
     pub(crate) bytes: i64,
     /// Resident part of `bytes`.
     pub(crate) resident_bytes: i64,
-    /// True if the program used the CPU since the previous moment.
+    /// True if the program has used the CPU since the previous moment.
     pub(crate) is_active: bool,
     /// True if the program stays active while the owner is away.
     pub(crate) is_active_while_away: bool,
-    /// CPUs that the program keeps busy.
+    /// Number of CPUs that the program keeps busy.
     pub(crate) load: f64,
 }
 
-/// The daemons; the first, the display server, has as much memory as the others
-/// together.
+/// The daemons. The first is the display server, which has as much memory as all others together.
 pub(super) fn daemons(names: &[String], mib: f64) -> Vec<Running> {
     let others = names.len().saturating_sub(1);
     let daemon = |(at, name): (usize, &String)| {

@@ -1,11 +1,11 @@
-//! Sources of the owner's activity. Only changed rows are stored.
+//! Sources of the owner's activity, as rows. Only changed rows are stored.
 
 use super::SampleMoment;
 use crate::synth::dice::Dice;
 
 use gleaner_schemas::rows::ActivityRow;
 
-/// Resolution of a terminal's access time in the kernel.
+/// Resolution with which the kernel stores a terminal's access time.
 const TERMINAL_STEP_MS: i64 = 8000;
 
 /// A source of activity, such as input devices or terminals.
@@ -16,7 +16,7 @@ struct Source {
     /// True if this host has the source.
     is_there: bool,
     last_ms: i64,
-    /// Last activity in the rows stored so far.
+    /// Time of the last activity according to the rows stored so far.
     told_ms: Option<i64>,
 }
 
@@ -44,7 +44,7 @@ impl Sources {
         ])
     }
 
-    /// Starts the agent: sources without activity so far count from `time_ms`.
+    /// Starts the agent at `time_ms`. Until a source has activity, its idle time counts from then.
     pub(crate) fn begin(&mut self, time_ms: i64) {
         for source in &mut self.0 {
             source.last_ms = time_ms;
@@ -56,8 +56,8 @@ impl Sources {
         self.0.iter().filter(|s| !s.is_there).count() as i64
     }
 
-    /// Reads all sources at a step before which the owner was last active at `last_ms`. Returns the rows to
-    /// store, and the owner's idle time.
+    /// Reads all sources at a sample; `last_ms` is the time of the owner's last activity before it. Returns
+    /// the rows to store, and the owner's idle time.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,

@@ -8,24 +8,22 @@ use gleaner_schemas::rows::FileRow;
 
 /// Number of libraries and programs that daemons map completely.
 const LIBRARIES: usize = 4;
-/// Probability of writing to a log in an interval: while the owner is present,
-/// and while absent.
+/// Probability that a log is written in an interval: while the owner is present, and while the owner is absent.
 const WRITES: (f64, f64) = (0.9, 0.6);
 
-/// A host's files, as in its rows.
+/// The files of a host, with the content of their rows.
 #[derive(Debug)]
 pub(crate) struct FileRows {
     libraries: Vec<FileRow>,
-    /// All files in the order of popularity, the logs first.
+    /// All files in order of popularity; the logs come first.
     catalogue: Vec<FileRow>,
     logs: usize,
-    /// Number of files in use according to the rows so far.
+    /// Number of files in use according to the rows stored so far.
     told: usize,
 }
 
 impl FileRows {
-    /// Creates the catalogue; `mapped_bytes` is the size of files that daemons
-    /// map.
+    /// Creates the catalogue; `mapped_bytes` is the size of the files that daemons map.
     pub(crate) fn new(dice: &mut Dice, files: &Files, logs: usize, mapped_bytes: i64) -> Self {
         let row = |dice: &mut Dice, bytes: i64, is_mapped: bool| FileRow {
             file_id: dice.number(),
@@ -49,7 +47,7 @@ impl FileRows {
         }
     }
 
-    /// The rows to store.
+    /// Rows to store at a sample: files that changed; if the state is complete, all files in use.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,

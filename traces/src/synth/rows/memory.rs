@@ -1,4 +1,4 @@
-//! The kernel's figures: a page cache that fills free memory, growing kernel memory, counters.
+//! The kernel's figures: a page cache that fills free memory, kernel memory that grows, and counters.
 
 use super::SampleMoment;
 use super::processes::ProcessTotals;
@@ -12,10 +12,10 @@ use gleaner_policy::accounting::{
 use gleaner_schemas::rows::{NumaNodeRow, SampleRow};
 use gleaner_schemas::units::stored;
 
-/// Default headroom, as in the agent.
+/// Default headroom: the same share as in the agent.
 pub(crate) const HEADROOM_SHARE: f64 = 0.15;
 
-/// Sizes that are fixed for a host.
+/// Memory sizes that never change on a host, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct MemorySizes {
     physical: i64,
@@ -34,8 +34,8 @@ impl MemorySizes {
         let (lotsfree, low) = match lotsfree {
             Lotsfree::Solaris => (whole_pages(total / 64), whole_pages(total / 128)),
             Lotsfree::Linux => {
-                // min_free_kbytes = √(16 × low memory in kB), and watermark_scale_factor's 0.1 % twice above it
-                // (Documentation/admin-guide/sysctl/vm.rst, mm/page_alloc.c).
+                // min_free_kbytes is √(16 × low memory in kB); twice watermark_scale_factor's 0.1 % comes on
+                // top (Documentation/admin-guide/sysctl/vm.rst, mm/page_alloc.c).
                 let total_kib = (total / 1024) as f64;
                 let least = whole_pages(((16.0 * total_kib).sqrt() * 1024.0) as i64);
                 let step = (least / 4).max(total / 1000);
@@ -53,7 +53,7 @@ impl MemorySizes {
     }
 }
 
-/// Counters that only grow within a boot.
+/// Counters of the kernel, which only grow within a boot.
 #[derive(Clone, Debug, Default)]
 struct Counters {
     psi_memory_us: i64,
@@ -72,7 +72,7 @@ struct Counters {
 #[derive(Debug)]
 pub(crate) struct Memory {
     installed: MemorySizes,
-    /// Page cache of unused files that were read.
+    /// Page cache of files that were read but are not in use.
     unused_cache: i64,
     tmpfs: i64,
     swapped: i64,
@@ -100,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Restarts with a cache that holds the files read while booting.
+    /// Restarts the kernel; its cache then holds the files read while booting.
     pub(crate) fn boot(&mut self) {
         let total = self.installed.total;
         self.unused_cache = total / 20;
@@ -110,8 +110,8 @@ impl Memory {
         self.counters = Counters::default();
     }
 
-    /// Row of the sample at `moment`, without identity, activity and cost. Available memory is divided into
-    /// free memory, unused cache, idle processes, and reclaimable kernel memory.
+    /// Row of the sample at `moment`; identity, activity and cost are not filled in. Available memory is
+    /// divided into free memory, unused cache, idle processes, and reclaimable kernel memory.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
@@ -150,8 +150,9 @@ impl Memory {
             self.counters.reclaim(reclaimed, missing > total / 40);
         }
         let unused_cache = whole_pages(self.unused_cache);
-        // A forked page counts once here and twice in its processes, some pages belong to no process, and
-        // others are on no list yet: the two ways to count available memory usually differ.
+        // The two ways to count available memory usually differ: a forked page counts once in the kernel's
+        // figures and twice in its processes, some pages belong to no process (`nobodys`), and others are not
+        // on an LRU list yet (`waiting`).
         let room = floor / 4;
         let (nobodys, waiting) = if dice.chance(0.8) {
             let most = (total / 2000).min(room);
@@ -174,7 +175,7 @@ impl Memory {
         self.swapped = swapped;
         let swap_cached = 0;
         let tasks = 3 * held.count + 10 * cpus;
-        // Share of dynamic kernel memory; no counter covers most of the rest.
+        // A share of dynamic kernel memory. Most of the memory outside these shares is in no counter.
         let of_dynamic = |share: f64| whole_pages((dynamic as f64 * share) as i64);
         let slab_unreclaimable = of_dynamic(0.4);
         let page_tables = of_dynamic(0.1);
@@ -299,7 +300,7 @@ impl Counters {
     }
 }
 
-/// Divides memory among the categories as the agent does, and stores the figures used.
+/// Divides memory among the categories as the agent does, and stores the figures that this needs in `row`.
 fn account(row: &mut SampleRow, kernel: &KernelFigures, in_use: &InUse) {
     let c = categories(kernel, in_use);
     let parts = available_parts(kernel, in_use);
@@ -336,13 +337,13 @@ fn account(row: &mut SampleRow, kernel: &KernelFigures, in_use: &InUse) {
     row.reclaimable_kernel_bytes = Some(stored(kernel.reclaimable_kernel_bytes));
 }
 
-/// Estimate of MemAvailable, by the kernel's rule (`si_mem_available`, mm/show_mem.c).
+/// Computes MemAvailable by the kernel's rule (`si_mem_available`, mm/show_mem.c).
 fn mem_available(free: i64, file_lru: i64, reclaimable: i64, installed: &MemorySizes) -> i64 {
     let without_low = |bytes: i64| bytes - (bytes / 2).min(installed.low);
     (free - installed.lotsfree + without_low(file_lru) + without_low(reclaimable)).max(0)
 }
 
-/// Rows of two NUMA nodes of about equal size that sum to the sample.
+/// Rows of two NUMA nodes of about equal size; their figures sum to those of the sample.
 pub(crate) fn numa_nodes(sample: &SampleRow) -> Vec<NumaNodeRow> {
     let second = |bytes: i64| whole_pages(bytes * 48 / 100);
     let node = |numa_node, part: &dyn Fn(i64) -> i64| {

@@ -13,15 +13,15 @@ pub(super) use processes::ProcessRows;
 /// Times and state of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SampleMoment {
-    /// Time on the wall clock, ms since 1970-01-01 UTC.
+    /// Time of the sample on the wall clock, ms since 1970-01-01 UTC.
     pub(super) time_ms: i64,
     /// Time since boot, in ms.
     pub(super) boottime_ms: i64,
-    /// Running time since the previous sample, or a whole interval after a gap: nothing happens
-    /// while a host sleeps.
+    /// Time during which the host ran since the previous sample, or a whole interval after a gap. Nothing
+    /// happens while a host sleeps.
     pub(super) interval_ms: i64,
     /// True while the owner is at the keyboard.
     pub(super) is_present: bool,
-    /// True if unchanged rows are stored too, so that the state is complete.
+    /// True if the state must be complete: unchanged rows are then stored, too.
     pub(super) is_whole: bool,
 }

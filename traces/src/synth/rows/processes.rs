@@ -9,22 +9,21 @@ use gleaner_schemas::rows::{CgroupRow, ProcessRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Size from which the agent takes a resident size for the proportional one.
+/// Resident size above which the agent does not read a process's proportional size, but takes the resident size.
 const LARGEST_READ_BYTES: i64 = 192 * MIB;
-/// Maximum number of samples for which the agent reuses a proportional size while it hardly
-/// changes.
+/// Maximum number of consecutive samples for which the agent reuses a proportional size that hardly changes.
 const MOST_REUSES: u8 = 4;
 
-/// A process, as in its rows.
+/// A process that the agent knows, with the content of its rows.
 #[derive(Clone, Debug)]
 struct KnownProcess {
     number: u64,
     pid: i64,
     always_active: bool,
     group_id: i64,
-    /// True if the previous sample had a row of it.
+    /// True if the agent has seen the process at an earlier sample; only then is its CPU time known.
     was_there: bool,
-    /// Number of samples that reused the proportional size; absent before the first reading.
+    /// Number of samples that have reused the proportional size; absent before its first reading.
     reuses: Option<u8>,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct ProcessTotals {
     pub(crate) active_shmem: i64,
     /// File pages that active processes map.
     pub(crate) mapped: i64,
-    /// Memory of the other processes if all of it were resident, in bytes.
+    /// Memory that the other processes would have if all of it were resident.
     pub(crate) idle: i64,
     /// Memory of active processes that is paged out.
     pub(crate) out: i64,
@@ -69,13 +68,13 @@ impl Parts {
     }
 }
 
-/// A host's processes, as in their rows.
+/// A host's processes, with the content of their rows.
 #[derive(Debug)]
 pub(crate) struct ProcessRows {
-    /// Processes in the order of their numbers, and of their pids.
+    /// Processes, ordered by number and by pid alike.
     known: Vec<KnownProcess>,
     next_pid: i64,
-    /// Ids of control groups by name, if the host has groups.
+    /// Ids of control groups, by name; `None` if the host has no groups.
     group_ids: Option<BTreeMap<Arc<str>, i64>>,
 }
 
@@ -88,8 +87,8 @@ impl ProcessRows {
         }
     }
 
-    /// Forgets earlier processes, and notes the running ones: the agent reads all processes once
-    /// before its first sample.
+    /// Forgets the processes of the previous boot, and notes the running ones: the agent reads all processes
+    /// once before its first sample.
     pub(crate) fn boot(&mut self, dice: &mut Dice, running: &[Running]) {
         self.known.clear();
         self.next_pid = 1;
@@ -160,7 +159,7 @@ impl ProcessRows {
         (rows, groups, held)
     }
 
-    /// Rows of the groups that have an active process.
+    /// Rows of the control groups that have an active process.
     fn groups(&self, rows: &[ProcessRow], running: &[Running]) -> Vec<CgroupRow> {
         let mut groups: BTreeMap<i64, CgroupRow> = BTreeMap::new();
         for id in rows.iter().filter_map(|row| row.cgroup_id) {
@@ -212,7 +211,7 @@ impl KnownProcess {
                 }
             }
         };
-        // Other processes map half of a process' file and shared memory as well.
+        // Half of a process's file and shared memory is mapped by other processes, too.
         let others_bytes = whole_pages((parts.file + parts.shmem) / 2);
         let rss_bytes = running.resident_bytes + others_bytes;
         let shared_bytes = self.reuses.is_some().then_some(2 * others_bytes);
@@ -235,7 +234,7 @@ impl KnownProcess {
     }
 }
 
-/// CPU time since the previous sample, in ticks of 10 ms.
+/// CPU time since the previous sample, in ms: a whole number of ticks of 10 ms, at least one.
 fn cpu_ms(dice: &mut Dice, running: &Running, at: &SampleMoment) -> i64 {
     let interval_ms = at.interval_ms as f64;
     let cpu_ms = match running.origin {
