@@ -1,7 +1,7 @@
 //! The event core: a queue of scheduled events, with times in integer nanoseconds.
 //!
-//! Deterministic: events of the same time come in the order in which they were scheduled. The queue knows
-//! nothing of hosts, requests or a wall clock, so that every model can use it.
+//! The order is deterministic: events of the same time come in the order in which they were scheduled. The
+//! queue knows nothing of hosts, requests or a wall clock, so that every model can use it.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// A scenario's file: settings, programs or recorded clients, datasets, time, seeds, and values to try.
+/// A scenario file: settings, programs or recorded clients, datasets, time, seeds, and values to try.
 /// Settings that are left out have the study's values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
