@@ -1,5 +1,5 @@
-//! Batches made to do harm: memory and files stay limited, the batches are refused with a reason, and other hosts are
-//! served.
+//! Tests batches made to do harm: memory and files stay limited, the batches are refused with a reason, and
+//! other hosts are served.
 
 use crate::made::{START_MS, body, id, inventory_of, sample, sequences, tables};
 use crate::running::{Collector, agent};
@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Makes a batch with this many rows and no column.
+/// Makes a batch with this many rows and no columns.
 fn without_columns(rows: usize) -> Vec<u8> {
     let (_, like) = tables(&id(1), &id(2), 1..=1).remove(0);
     let schema = Arc::new(Schema::new_with_metadata(
@@ -80,7 +80,8 @@ fn dates_beyond_reason_and_a_day_a_row_are_refused() {
     assert_eq!(collector.send(&Batch::encode(&days[..100]).unwrap()).0, 200);
 }
 
-/// If the sender's clock is right now, the record is wrong for good; if the two clocks differ, either may be wrong.
+/// If the sender's clock agrees with the collector's, the old date is wrong for good. If the clocks differ,
+/// either may be wrong.
 #[test]
 fn a_misdated_record_is_refused_for_good_once_the_clocks_agree() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +163,7 @@ fn files_of_a_host_between_two_seals_are_bounded() {
     assert_eq!(hosts.admit(&header(2), days(day)), Ok(())); // another host's files
 }
 
-/// An entry in the form of an earlier release's journal.
+/// Makes an entry in the form of an earlier release's journal.
 fn entry(header: &Header, body: &[u8]) -> Vec<u8> {
     let header = serde_json::to_vec(header).unwrap();
     let mut hash = [0; 16];
@@ -222,7 +223,8 @@ fn a_bad_entry_of_the_journal_is_set_aside_and_the_others_are_sealed() {
         let expected: Vec<i64> = expected.collect();
         assert_eq!(sequences(&collector.dataset(), &id(host)), expected);
     }
-    // As if the collector had ended before it removed the segment: the same rows are sealed once.
+    // The segment is restored, as if the collector had ended before removing it. Its rows must be sealed only
+    // once.
     collector.kill();
     std::fs::write(journal.join("000000000001.journal"), segment.concat()).unwrap();
     let collector = Collector::start(folder.path(), "");
