@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Maximum time until a stranger is disconnected. It exceeds the collector's timeout, even on a machine that
-/// is busy building.
+/// Maximum time until a stranger is disconnected. It exceeds the collector's timeout, since this machine may
+/// be busy with a build.
 const GIVEN_UP: Duration = Duration::from_secs(80);
 
 fn connect(url: &str) -> TcpStream {

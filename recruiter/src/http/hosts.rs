@@ -1,4 +1,4 @@
-//! Hosts, and the links of their memory servers.
+//! Handlers for hosts, and for the links of their memory servers.
 
 use super::App;
 use super::problem::Problem;

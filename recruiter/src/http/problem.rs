@@ -1,4 +1,4 @@
-//! A refusal as a document (RFC 9457), with its reason and the time of a retry.
+//! A refusal as a document (RFC 9457), with its reason and the time after which to try again.
 
 use crate::metrics::name;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -93,7 +93,7 @@ impl From<JsonRejection> for Problem {
             StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one status for all of these
             other => other,
         };
-        // A decoder's error quotes the whole faulty text.
+        // A parser's error quotes the whole faulty text, so the message is cut.
         let text = rejection.body_text();
         let detail: String = text.chars().take(MOST_SAID_CHARS).collect();
         Self::new(status, "malformed", detail)
