@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const INTERVAL_MS: i64 = 90_000;
 const HOUR_MS: i64 = 3_600_000;
-const SAMPLES: i64 = 6; // over five minutes: the idle rule can be fulfilled
+const SAMPLES: i64 = 6; // in more than five minutes, so the idle rule can be fulfilled
 const PROCESSES: i64 = 10;
 /// Number of concurrent senders; each has one connection, as a host has.
 const SENDERS: u64 = 16;

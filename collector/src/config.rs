@@ -271,7 +271,7 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
     };
     let text = |value: &toml::Value| match value {
         toml::Value::String(text) => text.clone(),
-        other => other.to_string(), // number or boolean
+        other => other.to_string(), // a number or a boolean
     };
     let options = file.publish_options.iter();
     let options = options.map(|(key, value)| (key.clone(), text(value)));

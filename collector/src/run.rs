@@ -56,7 +56,7 @@ pub fn run(args: &GlobalArgs) -> Result<(), Error> {
         }
     }
     let Some(runtime) = &collector.runtime else {
-        return Ok(()); // it has ended already
+        return Ok(()); // the collector has ended already
     };
     let status = status.join(", ");
     runtime.block_on(until_ended(signals, &status, || {

@@ -169,7 +169,7 @@ struct Work {
 
 impl Work {
     fn run(mut self, asked: &mpsc::Receiver<mpsc::Sender<Result<(), String>>>) {
-        let mut next = Instant::now(); // segments of an earlier run
+        let mut next = Instant::now(); // seals segments of an earlier run at once
         loop {
             let done = match asked.recv_timeout(TICK) {
                 Ok(done) => Some(done),

@@ -112,7 +112,7 @@ impl Conversation<'_> {
                 ConversationEvent::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
                 ConversationEvent::Heard(Some(Err(error))) => {
                     let reason = error.to_string();
-                    // The host is told of a protocol error. Over a broken connection, nothing can be sent.
+                    // A protocol error is sent to the host. Over a broken connection, nothing can be sent.
                     return Err(malformed(format!("the link broke: {reason}")));
                 }
                 ConversationEvent::Ask(Some(ask)) => self.ask(socket, ask).await?,
@@ -182,7 +182,7 @@ impl Conversation<'_> {
                 self.accepts_revocation_lists = accepts_revocation_lists;
             }
             HostMessage::Answer(answer) => self.answered(*answer)?,
-            HostMessage::Other => {} // from a later version
+            HostMessage::Other => {} // a message of a later version
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ impl Targets {
         if let Some(path) = &self.json {
             let time_ms = crate::now_ms();
             let quotas = Quotas { time_ms, hosts };
-            let mut text = serde_json::to_vec(&quotas).unwrap_or_default(); // strings and numbers
+            let mut text = serde_json::to_vec(&quotas).unwrap_or_default(); // serializing this cannot fail
             text.push(b'\n');
             replace(path, &text)?;
         }

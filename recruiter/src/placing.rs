@@ -203,7 +203,7 @@ impl Search<'_> {
         known.unwrap_or_else(|| LeaseView {
             host_id: host_id.to_string(),
             address: None,
-            is_reachable: false, // reclaimed or lost just now
+            is_reachable: false, // the lease was reclaimed or lost just now
             lease,
         })
     }

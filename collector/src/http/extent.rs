@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn growth_is_that_of_the_last_week() {
         assert_eq!(rate(vec![]), None);
-        assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour
+        assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour of records is too little
         assert_eq!(rate(vec![sealed(0.5, 0.0, 500)]), Some(1000));
         assert_eq!(rate(vec![sealed(30.0, 8.0, 500)]), None);
         // Files that end more than a week ago do not count, and neither do times in the future.

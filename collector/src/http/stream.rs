@@ -110,7 +110,7 @@ impl Write for &mut Sender {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(()) // chunks are sent when full, the last one at the end
+        Ok(()) // chunks are sent once they are full, and the last one at the end
     }
 }
 

@@ -92,7 +92,7 @@ fn entry(table: &Table, dataset: Option<&Dataset>) -> TableEntry {
 
 /// Parameters of a request for rows.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)] // a misspelt filter would select all hosts' rows
+#[serde(deny_unknown_fields)] // an ignored misspelt filter would select all hosts' rows
 pub(super) struct RowsQuery {
     host: Option<String>,
     from: Option<String>,

@@ -126,7 +126,7 @@ impl Entry {
                 return true;
             };
             if found != check(frame) {
-                return false; // the damaged lengths mean nothing
+                return false; // the lengths are damaged and mean nothing
             }
         }
         let size = length(8).zip(length(12));

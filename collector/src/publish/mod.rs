@@ -121,7 +121,7 @@ impl Publisher {
 
     /// Notifies the publisher that the dataset may have changed.
     pub(crate) fn tell(&self) {
-        let _ = self.told.try_send(()); // full: a notice is pending already
+        let _ = self.told.try_send(()); // if the channel is full, a notice is pending already
     }
 
     /// Progress of the copy.

@@ -54,7 +54,7 @@ fn a_small_batch_of_very_many_rows_takes_no_memory() {
     assert!(batch.len() < 1000, "{}", batch.len());
     refused(&collector, &batch, "there is no column host_id");
     let grown = peak_bytes(collector.id()).saturating_sub(before);
-    assert!(grown < 64 << 20, "{grown} bytes more"); // it was 2.6 GiB
+    assert!(grown < 64 << 20, "{grown} bytes more"); // without the limit it was 2.6 GiB
     assert_eq!(collector.send(&body(&id(1), &id(2), 2..=2)).0, 200);
 }
 
@@ -64,7 +64,7 @@ fn dates_beyond_reason_and_a_day_a_row_are_refused() {
     let collector = Collector::start(folder.path(), "");
     let at = |time_ms| sample(&id(1), &id(2), 1, time_ms, SampleRow::default());
     refused(&collector, &at(0), "before 2000");
-    refused(&collector, &at(4_102_444_800_000), "a year ahead"); // 2100
+    refused(&collector, &at(4_102_444_800_000), "a year ahead"); // the year 2100
     let mut days = Vec::new();
     for sequence in 1..=1000 {
         let time_ms = START_MS - sequence * DAY_MS;
@@ -133,7 +133,7 @@ fn texts_and_databases_of_a_host_are_bounded() {
         admit(admitted),
         Err(AdmissionError::Databases { .. })
     ));
-    assert_eq!(admit(0), Ok(())); // known databases continue
+    assert_eq!(admit(0), Ok(())); // a known database is still admitted
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn files_of_a_host_between_two_seals_are_bounded() {
         hosts.admit(&header(1), days(day)),
         Err(AdmissionError::Files { .. })
     ));
-    assert_eq!(hosts.admit(&header(1), days(0)), Ok(())); // files that will be written in any case
-    assert_eq!(hosts.admit(&header(2), days(day)), Ok(())); // another host's files
+    assert_eq!(hosts.admit(&header(1), days(0)), Ok(())); // the files of these days are counted already
+    assert_eq!(hosts.admit(&header(2), days(day)), Ok(())); // another host has its own limit
 }
 
 /// Makes an entry in the form of an earlier release's journal.

@@ -277,7 +277,7 @@ fn the_same_refusal_is_logged_once() {
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
     assert_eq!(collector.send(b"hello").0, 400);
     collector.hear("refused");
-    collector.hear("refused"); // after the valid batch it is news again
+    collector.hear("refused"); // after the valid batch, a refusal is logged again
     assert_eq!(collector.get("/v1/status").0, 200);
     assert!(
         collector

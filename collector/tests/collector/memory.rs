@@ -66,7 +66,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
     send(&collector, 4);
     let told = memory(&collector);
     assert_eq!(told["state"], "idle");
-    assert_eq!(told["since_time_ms"], time(1)); // calm since the first sample, before which nothing is known
+    assert_eq!(told["since_time_ms"], time(1)); // idle since the first sample; nothing is known of the time before
     assert_eq!(
         (
             &told["available_bytes"],

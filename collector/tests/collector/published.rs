@@ -121,7 +121,7 @@ fn what_a_merge_replaced_goes_after_the_grace_and_nothing_else() {
     let collector = Collector::start(folder.path(), &config);
     let mut sealed = BTreeSet::new();
     for n in 3..=10 {
-        add(&collector, n..=n); // all of one day
+        add(&collector, n..=n); // all records are of one day
         wait_for("the copy", || is_same(&collector.dataset(), &mirror));
         sealed.extend(files_in(&mirror));
     }
@@ -253,7 +253,7 @@ fn a_store_that_never_answers_holds_nothing_up() {
     assert_eq!(sequences(&collector.dataset(), &id(1)), expected);
     assert_eq!(publish(&collector)["last_published_time_ms"], Value::Null);
     assert_eq!(collector.end(), Some(0));
-    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // it times out after 60
+    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // the connection times out after 60 s
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn s3_by_tls_has_the_same_dataset_also_after_it_was_away() {
     wait_for("the copy", is_there);
     collector.hear("publishing again");
     for n in 3..=10 {
-        add(&collector, n..=n); // all of one day
+        add(&collector, n..=n); // all records are of one day
         wait_for("the copy", is_there);
     }
     let is_exact = || {

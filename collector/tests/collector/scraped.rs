@@ -60,7 +60,7 @@ impl Prometheus {
             .replace('{', "%7B")
             .replace('}', "%7D");
         let address = format!("{}/api/v1/query?query={query}", self.url);
-        let (_, answer) = try_get(&agent(), &address).ok()?; // it may not listen yet
+        let (_, answer) = try_get(&agent(), &address).ok()?; // Prometheus may not listen yet
         let result = answer["data"]["result"].as_array()?.first()?.clone();
         result["value"][1].as_str()?.parse().ok()
     }

@@ -280,7 +280,7 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
     let collector = Collector::start(folder.path(), "");
     for host in [1, 2] {
         assert_eq!(collector.send(&body(&id(host), &id(9), 1..=6)).0, 200);
-        collector.seal(); // separate files for each host
+        collector.seal(); // so that each host has separate files
     }
     let damaged = file(&collector.dataset(), "samples", "2026-11-21", &id(1));
     let bytes = fs::read(&damaged).unwrap();
@@ -379,7 +379,7 @@ fn a_reader_that_stops_reading_is_given_up() {
     let refused = call(&agent(), &collector.url, "/processes");
     assert_eq!(refused.status(), 429);
     assert!(refused.headers().contains_key("retry-after"));
-    drop(refused); // closes its connection
+    drop(refused); // closes the reader's connection
     // Meanwhile the collector still accepts a host's batch.
     let sent = collector.send(&body(&id(77), &id(9), 1..=1));
     assert_eq!(sent.0, 200, "{sent:?}");

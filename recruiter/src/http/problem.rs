@@ -90,7 +90,7 @@ impl From<Refusal> for Problem {
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
         let status = match rejection.status() {
-            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one status for all of these
+            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // both statuses become this one
             other => other,
         };
         // A parser's error quotes the whole faulty text, so the message is cut.
@@ -115,7 +115,7 @@ impl From<QueryRejection> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self).unwrap_or_default(); // strings and numbers
+        let body = serde_json::to_vec(&self).unwrap_or_default(); // serializing this cannot fail
         let media = HeaderValue::from_static("application/problem+json");
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();

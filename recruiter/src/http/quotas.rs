@@ -46,7 +46,7 @@ pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
 /// Encodes quotas as JSON, with the present time.
 pub(crate) fn text(hosts: Vec<HostQuota>) -> String {
     let time_ms = crate::now_ms();
-    serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // strings and numbers
+    serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // serializing this cannot fail
 }
 
 /// Encodes the quotas of changed hosts as JSON. A host that was removed is included once more, with a quota

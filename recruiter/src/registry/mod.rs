@@ -213,8 +213,8 @@ impl Registry {
                     host.leases.remove(lease_id);
                     self.leases.remove(host_id, lease_id);
                 }
-                // The host has more leases than an announcement may contain. Its next announcement is
-                // refused.
+                // A lease is ignored if its host already has as many as an announcement may contain. The host's
+                // next announcement is then refused.
                 Outcome::Granted { .. } | Outcome::Renewed { .. } | Outcome::Refused(_) => {}
             }
             if host.set_unleased(answer.unleased_bytes) {

@@ -76,7 +76,7 @@ fn a_late_connection_of_a_host_does_not_count() {
         .unwrap();
     let late = registry.announced(&id(1), 1, said(1, MIB, &[]), 1);
     assert_eq!(late.unwrap_err().kind, RefusalKind::Busy);
-    registry.disconnected(&id(1), 1); // an old connection: no change
+    registry.disconnected(&id(1), 1); // the end of an old connection changes nothing
     let answer = Answer {
         request_id: 1,
         outcome: Outcome::Granted {

@@ -45,7 +45,7 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     assert_eq!(granted.status, 201, "{}", granted.body);
     let id = lease_id(&granted);
     let lease = &granted.body["leases"][0];
-    assert_eq!(lease["granted_bytes"], 4 * MIB); // whole slabs
+    assert_eq!(lease["granted_bytes"], 4 * MIB); // rounded up to whole slabs
     assert_eq!(lease["host_id"], host.id);
     assert_eq!(lease["client"], "pager");
     assert_eq!(lease["address"], "127.0.0.1:1");
@@ -74,7 +74,7 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     );
 
     assert_eq!(recruiter.delete(&id, "pager").status, 204);
-    assert_eq!(recruiter.delete(&id, "pager").status, 204); // ended already
+    assert_eq!(recruiter.delete(&id, "pager").status, 204); // also if the lease has already ended
     let gone = recruiter.post(&path, "pager", &json!({}));
     assert_refused(&gone, 404, "unknown_lease", &[&id]);
     // Only one lease remains: that of the other client.

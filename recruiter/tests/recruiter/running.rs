@@ -11,7 +11,7 @@ use ureq::Agent;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// Configuration with a short announcement interval.
+/// Configuration with a short announcement interval and without a reserve.
 pub(crate) const QUICK: &str = "announce_every = \"500ms\"\nreserve_share = 0.0\n";
 
 /// A recruiter started by a test; killed when dropped.

@@ -42,7 +42,7 @@ impl SeekTimes {
         let random = dice.next_u32();
         let (part, rest) = ((random >> 20) as usize, u64::from(random & 0xf_ffff));
         let [from, to] = self.0[part..part + 2] else {
-            return 0; // cannot happen: there is one quantile more than parts
+            return 0; // cannot happen: the table has PARTS + 1 quantiles
         };
         from + (((to - from) * rest) >> 20)
     }

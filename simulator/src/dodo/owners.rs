@@ -30,7 +30,7 @@ impl PageIn {
     /// Time to page in `bytes`.
     const fn ns(self, bytes: u64) -> u64 {
         let pieces = match self.piece_bytes {
-            0 => 0, // refused earlier
+            0 => 0, // a check has rejected this earlier
             piece_bytes => bytes.div_ceil(piece_bytes),
         };
         pieces.saturating_mul(self.piece_ns)

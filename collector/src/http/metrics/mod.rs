@@ -152,7 +152,7 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         m.received.clone(),
     );
     for reason in REASONS.map(str::to_owned) {
-        let _ = m.rejected.get_or_create(&Reason { reason }); // at 0
+        let _ = m.rejected.get_or_create(&Reason { reason }); // begins at 0
     }
     let help = "Rejected requests and connections, by reason";
     registry.register("rejected_requests", help, m.rejected.clone());

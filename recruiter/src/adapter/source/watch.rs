@@ -46,7 +46,7 @@ impl Watch {
         let limits = Limits {
             connect: Some(PATIENCE),
             answer: Some(PATIENCE),
-            body: Some(args.quota_timeout), // a silently dead connection ends so, and is replaced
+            body: Some(args.quota_timeout), // ends a silently dead connection, which is then replaced
             ..Limits::default()
         };
         Ok(Self {
@@ -105,7 +105,7 @@ impl Watch {
                 Ok(_) => (),
             }
             let Some(data) = line.strip_prefix(b"data:") else {
-                continue; // event names and keep-alive lines
+                continue; // skips event names and keep-alive lines
             };
             let quotas = super::quotas(data.trim_ascii(), &address)?;
             let says = match &only {

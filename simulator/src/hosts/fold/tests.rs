@@ -47,7 +47,7 @@ fn an_absence_from_its_start_to_the_return() {
         sample(90, 80, 0.1, 50),
         sample(300, 290, 0.1, 60), // not yet five minutes
         sample(390, 380, 0.1, 60), // idle: lends 60 − 15
-        sample(480, 470, 0.1, 60), // the same, so no change
+        sample(480, 470, 0.1, 60), // lends the same, so no change
         sample(570, 560, 0.1, 40), // lends 40 − 15
         sample(660, 30, 0.1, 40),  // the owner returned at 630
         sample(750, 120, 0.1, 40),

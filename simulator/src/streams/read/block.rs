@@ -99,7 +99,7 @@ impl Blocks {
         let block_bytes = u64::from(block.0);
         let number = self.offset_bytes / block_bytes;
         let room_bytes = block_bytes - self.offset_bytes % block_bytes;
-        let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // at most what is left
+        let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // at most `left_bytes`, a u32
         let recorded = StreamRequest {
             request: Request {
                 object: u64::from(self.first.client.number()) << BLOCK_BITS | number,

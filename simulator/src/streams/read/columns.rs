@@ -91,7 +91,7 @@ impl Columns {
             Some("obj-size" | "size") => self.bytes = Some(place()?),
             Some("op") => self.op = Some(place()?),
             Some("client") => self.client = Some(place()?),
-            Some("next-access") => _ = place()?, // follows from the stream
+            Some("next-access") => _ = place()?, // ignored: it follows from the stream
             _ => match key {
                 "has-header" | "header" => self.has_header = flag()?,
                 "obj-id-is-num" => self.object_is_number = flag()?,

@@ -3,14 +3,14 @@
 /// Unit of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
-    /// Seconds.
+    /// Times are in seconds.
     #[default]
     S,
-    /// Milliseconds.
+    /// Times are in milliseconds.
     Ms,
-    /// Microseconds.
+    /// Times are in microseconds.
     Us,
-    /// Nanoseconds.
+    /// Times are in nanoseconds.
     Ns,
 }
 
