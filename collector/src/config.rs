@@ -128,7 +128,7 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
-    /// Time after which a reader that accepts nothing of an answer is disconnected.
+    /// Time after which a reader is disconnected if it reads nothing of its answer.
     pub reader_timeout: Duration,
     /// Limits of the journal.
     pub journal: journal::Limits,

@@ -77,7 +77,7 @@ pub struct Config {
     pub local_access: LocalAccess,
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
-    /// Time after which a reader that accepts nothing of an answer is disconnected.
+    /// Time after which a reader is disconnected if it reads nothing of its answer.
     pub reader_timeout: Duration,
     /// Settings of the registry.
     pub registry: registry::Settings,

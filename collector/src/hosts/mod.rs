@@ -31,7 +31,7 @@ const MOST_DATABASES: usize = 256;
 /// table.
 const MOST_FILES_OF_HOST: usize = 4096;
 
-/// A batch that its host may not send, for now or at all.
+/// Reason why a host may not send a batch, either for now or permanently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionError {
     /// The host has too many databases.
@@ -86,7 +86,7 @@ pub struct Host {
     /// Last rejection, with its time; `None` once a later batch was accepted.
     #[serde(alias = "refused")]
     pub last_rejection: Option<Rejection>,
-    /// Name in the certificate that may write for the host, if that is not the host's id.
+    /// Name in the certificate that may write for this host; absent if the certificate has the host's id.
     pub certificate_name: Option<String>,
     /// Figures of the last sample; `None` before the first sample, or if an earlier build stored them under
     /// other names.

@@ -107,7 +107,7 @@ const fn column(
     }
 }
 
-/// A link that keeps the other parameters of the query.
+/// A link of the page. Its address keeps all other parameters of the present query.
 struct Link {
     id: String,
     address: String,

@@ -44,7 +44,7 @@ pub(super) async fn watch(
     Extension(caller): Extension<Caller>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     app.may_read(&caller)?;
-    // Subscribes before the full list is made. So no change in between is missed.
+    // Subscribes before making the full list, so that no change in between is missed.
     let receiver = app.feed.subscribe();
     let whole = quotas::all(&app).await?;
     let watching = WatchState {

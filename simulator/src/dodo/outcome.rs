@@ -56,7 +56,7 @@ pub struct ClientOutcome {
     pub host_id: Option<String>,
     /// Begin of the client's program, since the simulation's begin.
     pub begin_ns: u64,
-    /// Time of the last request's answer; absent if the simulation ended before.
+    /// Time of the last request's answer; absent if the simulation ended earlier.
     pub end_ns: Option<u64>,
     /// Time that the same requests take without remote memory.
     pub baseline_ns: u64,

@@ -89,7 +89,7 @@ impl<E> Queue<E> {
         self.waiting.first_key_value().map(|(t, _)| t.at_ns)
     }
 
-    /// Takes the next event with its time, which becomes the present.
+    /// Takes the next event with its time. The queue's present time becomes this time.
     pub fn pop(&mut self) -> Option<(u64, E)> {
         let (ticket, event) = self.waiting.pop_first()?;
         self.now_ns = ticket.at_ns;

@@ -44,7 +44,7 @@ impl Foresight {
 
     /// Hour of the week in the fleet's time zone; 0 is the first hour of Monday.
     fn hour_of_week(&self, time_ms: i64) -> u8 {
-        // A time outside the calendar's range takes the offset of 1970.
+        // A time outside the calendar's range counts as the begin of 1970.
         let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
         let local = self.time_zone.to_datetime(time);
         let days = local.weekday().to_monday_zero_offset();

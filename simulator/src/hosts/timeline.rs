@@ -9,9 +9,9 @@ use gleaner_schemas::lending::Mode;
 /// State of a host as regards lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// Idle for at least the rule's time.
+    /// Idle for at least the idle rule's time.
     Idle,
-    /// In use, or idle for less than the rule's time.
+    /// In use, or idle for less than the idle rule's time.
     InUse,
     /// Off, asleep, without samples, or with an owner whose activity is unknown.
     #[default]

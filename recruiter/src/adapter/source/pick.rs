@@ -10,7 +10,7 @@ pub(super) struct HostChoice {
 }
 
 impl HostChoice {
-    /// Makes a choice of host `host_id`; if absent, of the only host.
+    /// Chooses the host `host_id`; without an id, the only host that there is.
     pub(super) fn new(host_id: Option<String>) -> Self {
         Self { host_id }
     }
