@@ -2,8 +2,8 @@
 
 /// Makes applications known to the simulator, its scenarios and the command line: one row per application.
 ///
-/// Each row has documentation, the name in scenarios and results, the variant of [`Application`](super::Application) and the
-/// type of its [`Run`](super::Run).
+/// Each row has documentation, the name in scenarios and results, the variant of
+/// [`Application`](super::Application), and the type of its [`Run`](super::Run).
 macro_rules! applications {
     ($($(#[$doc:meta])* $name:literal => $application:ident($module:ident::$run:ident);)*) => {
         /// Programs that the simulator knows.
