@@ -1,10 +1,10 @@
 //! Sends one batch of each of COUNT hosts to a collector on this machine with `local_access = "all"`: `cargo
 //! run -p gleaner-collector --example hosts -- http://127.0.0.1:7480 COUNT`.
 //!
-//! The hosts are always the same, and some have problems: every seventh has a gap in its trace, every
-//! twentieth a clock one hour ahead, every tenth an older agent. The name of the third contains HTML, which a
-//! page must escape. One host in three is idle, one is not idle for long enough and one is loaded; every
-//! eighth has no idle verdict.
+//! The hosts are the same in each call, and some have problems: every seventh has a gap in its trace, every
+//! twentieth a clock one hour ahead, every tenth an older agent. The name of the third host contains HTML,
+//! which a page must escape. Of three hosts, one is idle, one has not been idle for long enough, and one is
+//! loaded. Every eighth host has no idle verdict.
 
 use anyhow::{Context, ensure};
 use gleaner_dataset::batch::MEDIA_TYPE;
@@ -17,9 +17,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const INTERVAL_MS: i64 = 90_000;
 const HOUR_MS: i64 = 3_600_000;
-const SAMPLES: i64 = 6; // over five minutes: the idle rule can be fulfilled
+const SAMPLES: i64 = 6; // in more than five minutes, so the idle rule can be fulfilled
 const PROCESSES: i64 = 10;
-/// Number of senders, each with one connection, like hosts.
+/// Number of concurrent senders; each has one connection, as a host has.
 const SENDERS: u64 = 16;
 
 fn main() -> anyhow::Result<()> {
@@ -44,7 +44,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends hosts until none is left.
+/// Sends the batches of the next hosts until all `count` hosts have sent.
 fn send(url: &str, count: u64, next: &AtomicU64, rows: &AtomicU64) -> anyhow::Result<()> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(Duration::from_secs(60)))
@@ -72,7 +72,7 @@ fn send(url: &str, count: u64, next: &AtomicU64, rows: &AtomicU64) -> anyhow::Re
     }
 }
 
-/// Makes an id of 32 digits, distributed like those of real hosts.
+/// Makes an id of 32 digits; the ids are distributed like those of real hosts.
 fn id(kind: &str, number: u64) -> String {
     let hash = blake3::hash(format!("{kind} {number}").as_bytes());
     hash.to_hex()[..32].to_owned()
@@ -85,7 +85,7 @@ fn name(number: u64) -> String {
     }
 }
 
-/// Figures of memory and owner of a host with 8, 16, 32 or 64 GiB.
+/// Makes a sample with memory and owner of a host that has 8, 16, 32 or 64 GiB.
 fn sample(number: u64, sequence: i64) -> SampleRow {
     let physical_bytes = (8 << 30) << (number % 4);
     let of_physical = |percent: i64| physical_bytes / 100 * percent;
@@ -114,8 +114,8 @@ fn sample(number: u64, sequence: i64) -> SampleRow {
     }
 }
 
-/// Makes a batch of a host's inventory, its last samples and perhaps a gap; returns it with the number of
-/// rows.
+/// Makes a batch with a host's inventory, its last samples and perhaps a gap. Returns it with the number of
+/// its rows.
 fn batch(number: u64, clock_ms: i64) -> anyhow::Result<(Vec<u8>, u64)> {
     let (host_id, database_id) = (id("host", number), id("database", number));
     let lag_ms = i64::try_from(number % 9)? * 20_000;

@@ -1,5 +1,5 @@
-//! A cluster's shippers in one process, for benchmarks: each host has a certificate and a TLS connection of its own,
-//! and sends the records of a synthetic host.
+//! Sends the records of a whole cluster from one process, for benchmarks. Each host has its own certificate
+//! and its own TLS connection, and sends the records of a synthetic host.
 //!
 //! ```text
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
@@ -8,8 +8,8 @@
 //! swarm --hosts 50 --backlog 960 --dump DIR                                      the same bodies into files, unsent
 //! ```
 //!
-//! Sixteen synthetic hosts are generated; all others are copies with ids of their own, which costs this process
-//! little. Prints JSON.
+//! Sixteen synthetic hosts are generated. All other hosts are copies of these with their own ids, so this
+//! process needs little CPU time. Prints JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
@@ -30,7 +30,7 @@ use tokio_rustls::client::TlsStream;
 
 const TEMPLATES: usize = 16;
 const INTERVAL_MS: u64 = 90_000;
-/// Maximum number of records in a shipper's batch.
+/// Maximum number of records in an agent's batch.
 const RECORDS_AT_ONCE: usize = 512;
 
 struct Args {
@@ -43,7 +43,7 @@ struct Args {
     dump: Option<PathBuf>,
 }
 
-/// An uncompressed batch, with the positions of ids to replace.
+/// An uncompressed batch in which each host's ids are filled in.
 struct Template {
     content: Vec<u8>,
     rows: u64,
@@ -107,7 +107,7 @@ fn args() -> Args {
     }
 }
 
-/// Writes the batches to files without sending them, and prints the number of rows.
+/// Writes the batches to files instead of sending them, and prints the number of rows.
 fn dump(args: &Args, templates: &[Vec<Template>], folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let mut rows = 0;
@@ -136,7 +136,8 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
             let mut batches = Vec::new();
             let mut left = samples;
             while left > 0 {
-                // With one record per batch, only samples are sent: the few rows of a start would distort the mean.
+                // With one record per batch, only samples are sent. The few rows that an agent sends at its
+                // start would distort the mean.
                 let records: Vec<_> = host
                     .by_ref()
                     .filter(|record| records_at_once > 1 || record.rows_count() > 1)
@@ -193,7 +194,7 @@ fn template(
 }
 
 impl Template {
-    /// Batch as host number `n` would send it.
+    /// Makes the batch as host number `n` would send it.
     fn body(&self, n: usize) -> Vec<u8> {
         let mut content = self.content.clone();
         for (from, to) in [
@@ -202,7 +203,7 @@ impl Template {
         ] {
             let mut at = 0;
             while let Some(found) = find(&content[at..], from.as_bytes()) {
-                // The ids follow each other without a gap in their column.
+                // In their column, the ids follow each other without a gap.
                 at += found;
                 content[at..at + 32].copy_from_slice(to.as_bytes());
                 at += 32;
@@ -232,7 +233,7 @@ fn host_id(n: usize) -> String {
     )
 }
 
-/// Certificates of the hosts, made once and stored beside the authority.
+/// TLS configurations with the hosts' certificates, which are made once and stored beside the authority.
 fn certificates(args: &Args) -> Vec<Arc<ClientConfig>> {
     if !args.pki.join("authority.crt").exists() {
         let authority = Authority::init(&args.pki, "swarm", AUTHORITY_DAYS).unwrap();
@@ -375,7 +376,7 @@ impl Host {
     }
 }
 
-/// Reads one answer; returns its status.
+/// Reads one answer, and returns its status.
 async fn read_status(stream: &mut TlsStream<TcpStream>) -> std::io::Result<u16> {
     let mut answer = Vec::new();
     let mut some = [0; 2048];

@@ -1,4 +1,4 @@
-//! The command line, as typed.
+//! Command line of the collector.
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ pub enum Command {
     },
 }
 
-/// The command, for man pages and completions.
+/// Description of the command line, for man pages and completions.
 #[must_use]
 pub fn command() -> clap::Command {
     Args::command()

@@ -12,9 +12,9 @@ use gleaner_trust::http::{HttpClient, Limits};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Timeout of the answer; with ten thousand hosts it takes less than a second.
+/// Timeout of the collector's answer. With ten thousand hosts the answer takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum size of the answer, of which each host takes some 1 KB.
+/// Maximum size of the collector's answer, which has some 1 KB per host.
 const ANSWER_BYTES: u64 = 1 << 30;
 
 /// Status of a collector, rendered.
@@ -26,10 +26,10 @@ pub struct Answer {
     pub is_well: bool,
 }
 
-/// Asks the collector at `url`, such as `http://127.0.0.1:7480`.
+/// Asks the collector at `url`, such as `http://127.0.0.1:7480`, for its status.
 ///
 /// # Errors
-/// [`Error::Silent`] if it does not answer, or not like a collector.
+/// [`Error::Silent`] if there is no answer, or if the answer is not that of a collector.
 pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
     let body = fetch(url)?;
     let status = parse(url, &body)?;
@@ -227,7 +227,7 @@ fn hosts(status: &Status) -> String {
     tidy(table)
 }
 
-/// Renders a table without spaces around its lines.
+/// Renders a table without empty space at the edges of its lines.
 fn tidy(mut table: Table) -> String {
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
     if let Some(first) = table.column_mut(0) {

@@ -1,5 +1,5 @@
-//! The resolved configuration: the command line overrides the environment, which overrides the file,
-//! which overrides the defaults.
+//! The resolved configuration. The command line overrides the environment, which overrides the file, which
+//! overrides the defaults.
 
 use crate::args::GlobalArgs;
 use crate::publish::{self, Target};
@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Name of the daemon in the names of its file and of its environment variables.
+/// Name of the daemon, as used in the names of its file and of its environment variables.
 pub const DAEMON: &str = "collector";
 /// Default interval to which old samples are thinned: one sample per interval stays.
 const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
@@ -97,15 +97,15 @@ pub enum LocalAccess {
 /// Paths of certificate files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificates {
-    /// File of the collector's certificate, followed by those between it and its authority.
+    /// File of the collector's certificate, followed by the certificates between it and its authority's.
     pub certificate: PathBuf,
     /// File of the collector's key.
     pub key: PathBuf,
-    /// File of the trusted authority.
+    /// File of the certificate of the trusted authority.
     pub authority: PathBuf,
     /// File of the revocation list, if there is one.
     pub revocation_list: Option<PathBuf>,
-    /// The authority's folder, if hosts enrol here.
+    /// Folder of the authority's files; absent if hosts do not enrol at this collector.
     pub pki: Option<PathBuf>,
 }
 
@@ -128,7 +128,7 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
-    /// Time after which a reader that accepts nothing of an answer is disconnected.
+    /// Time after which a reader is disconnected if it reads nothing of its answer.
     pub reader_timeout: Duration,
     /// Limits of the journal.
     pub journal: journal::Limits,
@@ -180,7 +180,7 @@ impl Config {
         Ok(LoadedConfig { values, origin })
     }
 
-    /// Changed keys of `next` that take effect only after a restart.
+    /// Keys that have another value in `next` and take effect only after a restart.
     #[must_use]
     pub fn restart_keys(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
@@ -210,7 +210,7 @@ impl Config {
         left_out.map(|(key, _)| key).collect()
     }
 
-    /// Resolves the settings that cannot be wrong: all but the listeners and the copy.
+    /// Resolves all settings except the listeners and the copy. None of these values can be wrong.
     fn from_file(file: &ConfigFile, data_folder: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
@@ -247,9 +247,9 @@ impl Config {
         }
     }
 
-    /// Configuration of a collector inside another program: everything is below `folder`; TLS uses a
-    /// loopback port of the kernel's choice and certificates of the authority in `pki`; the status page
-    /// is at `local_listen`.
+    /// Configuration of a collector inside another program. All files are below `folder`. TLS uses a loopback
+    /// port of the kernel's choice, and certificates of the authority in `pki`. The status page is at
+    /// `local_listen`.
     #[must_use]
     pub fn local(folder: &Path, pki: &Path, local_listen: Option<SocketAddr>) -> Self {
         let file = ConfigFile {
@@ -271,7 +271,7 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
     };
     let text = |value: &toml::Value| match value {
         toml::Value::String(text) => text.clone(),
-        other => other.to_string(), // number or boolean
+        other => other.to_string(), // a number or a boolean
     };
     let options = file.publish_options.iter();
     let options = options.map(|(key, value)| (key.clone(), text(value)));

@@ -1,4 +1,4 @@
-//! Errors of the collector, with place and remedy.
+//! Errors of the collector, each with place and remedy.
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_dataset::{BatchError, DatasetError};
@@ -68,7 +68,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: `action` on `path` failed.
+    /// Makes a function for `map_err`, for a failed `action` on `path`.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -11,9 +11,9 @@ use gleaner_daemon::config::check;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit code of `status` if the collector has a fault.
+/// Exit code of `status` if the collector reports a fault.
 const NOT_WELL: u8 = 3;
-/// Exit code of `verify` and `repair` if there is damage.
+/// Exit code of `verify` and `repair` if they find damage.
 const DAMAGED: u8 = 4;
 
 fn main() -> ExitCode {

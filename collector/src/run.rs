@@ -1,4 +1,4 @@
-//! Sets up all parts: `gleaner-collector run`, or a collector inside another program.
+//! Sets up all parts of a collector, for `gleaner-collector run` or inside another program.
 
 use crate::Error;
 use crate::args::GlobalArgs;
@@ -34,7 +34,7 @@ pub struct Collector {
     _lock: File,
 }
 
-/// Runs until SIGTERM or SIGINT; on SIGHUP the configuration is read again.
+/// Runs a collector until SIGTERM or SIGINT. On SIGHUP it reads the configuration again.
 ///
 /// # Errors
 /// The collector cannot start.
@@ -56,7 +56,7 @@ pub fn run(args: &GlobalArgs) -> Result<(), Error> {
         }
     }
     let Some(runtime) = &collector.runtime else {
-        return Ok(()); // it has ended already
+        return Ok(()); // the collector has ended already
     };
     let status = status.join(", ");
     runtime.block_on(until_ended(signals, &status, || {
@@ -72,7 +72,7 @@ fn threads() -> Result<Runtime, Error> {
         .map_err(Error::io("start threads for", "the collector"))
 }
 
-/// Applies the present configuration as far as that needs no restart.
+/// Applies the present configuration, except for keys that need a restart.
 fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
     match Config::resolve(args) {
         Ok(next) => {
@@ -91,7 +91,7 @@ fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
 }
 
 impl Collector {
-    /// Locks the data folder, and listens.
+    /// Locks the data folder, and starts to listen.
     ///
     /// # Errors
     /// The collector cannot start.
@@ -128,7 +128,7 @@ impl Collector {
         })
     }
 
-    /// Applies rules of sealing and retention, and size limits of batches.
+    /// Applies the rules of sealing and retention, and the size limits of batches.
     fn configure(&self, config: Config) {
         self.app.set_batch_limits(config.batch);
         self.sealer.configure(config.seal);
@@ -145,14 +145,14 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // Clients repeat requests in progress; no acknowledged batch depends on them.
+        // Clients repeat requests that are cut off here; no acknowledged batch depends on these requests.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
     }
 }
 
-/// Serves in the background; returns the addresses with TLS and without.
+/// Serves in the background, and returns the listeners' addresses: with TLS, and without.
 async fn listen(
     config: &Config,
     app: Arc<App>,
@@ -184,7 +184,7 @@ async fn listen(
     Ok((tls, local))
 }
 
-/// Opens the journal, and reads the progress of each host from entries of an earlier run.
+/// Opens the journal, and learns the progress of each host from the entries of an earlier run.
 fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
     let folder = config.data_folder.join("journal");
     let told = Arc::clone(hosts);
@@ -200,7 +200,7 @@ fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
     Ok(journal)
 }
 
-/// Takes the lock of a collector's folder, which is held until the process ends, however it ends.
+/// Takes the lock of a collector's data folder. The lock is held until the process ends, however it ends.
 fn lock(data: &Path) -> Result<File, Error> {
     fs::create_dir_all(data).map_err(Error::io("create", data))?;
     let path = data.join("lock");
@@ -229,7 +229,7 @@ fn trust(certificates: &Certificates) -> Result<Arc<ServerTrust>, Error> {
     Ok(ServerTrust::load_allowing_anonymous(&paths)?)
 }
 
-/// Binds an address; returns it with the actual port, which 0 leaves to the kernel.
+/// Binds an address, and returns it with the actual port. For port 0, the kernel chooses the port.
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { address, source };
     gleaner_daemon::listen::bind(address).await.map_err(failed)

@@ -1,7 +1,7 @@
 //! Moves batches from the journal into the dataset, in the background.
 //!
-//! A segment is removed only after its rows are sealed. After a crash in between they are sealed
-//! again, and the dataset drops rows that it has. So each row is stored once.
+//! A segment is removed only after its rows are sealed. After a crash in between, its rows are sealed again,
+//! and the dataset drops rows that it already has. So each row is stored once.
 
 use crate::hosts::{Facts, Hosts};
 use crate::journal::{self, Entry, Header, Journal};
@@ -33,9 +33,9 @@ const ANY_SIZE: Limits = Limits {
 /// Rules of sealing.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Time after which an accepted batch is in the dataset.
+    /// Maximum time from the acceptance of a batch until it is in the dataset.
     pub seal_after: Duration,
-    /// Bytes in closed segments that are sealed without waiting.
+    /// Bytes in closed segments at which they are sealed without further waiting.
     pub journal_bytes: u64,
     /// Size in memory at which rows are sealed immediately.
     pub memory_bytes: usize,
@@ -52,25 +52,25 @@ pub struct Policy {
 pub struct Progress {
     /// Number of seals since the collector started.
     pub seals_count: u64,
-    /// Number of rows added by them.
+    /// Number of rows added to the dataset by these seals.
     pub sealed_rows_count: u64,
-    /// Number of rows that the dataset had already.
+    /// Number of rows that were dropped because the dataset already had them.
     pub repeated_rows_count: u64,
     /// Number of dataset files that were found damaged and set aside.
     pub damaged_files_count: u64,
     /// Bytes of journal that were damaged and could not be read.
     pub lost_journal_bytes: u64,
-    /// Number of batches set aside: they could not be sealed, and stay in the journal as `*.rejected`.
+    /// Number of batches that could not be sealed. They were set aside in the journal as `*.rejected`.
     pub set_aside_batches_count: u64,
     /// End of the last seal, ms since 1970-01-01 UTC.
     pub last_sealed_time_ms: Option<i64>,
     /// Number of small files merged into larger ones.
     pub merged_files_count: u64,
-    /// Number of rows deleted because of retention.
+    /// Number of rows deleted because their retention was over.
     pub dropped_rows_count: u64,
-    /// Reason why sealing fails; absent while it works.
+    /// Reason why sealing fails; absent while sealing works.
     pub failure: Option<String>,
-    /// Reason why merging files fails; absent while it works.
+    /// Reason why merging files fails; absent while merging works.
     pub merge_failure: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Starts the thread, which ends with the last handle. `publisher` is notified of every write.
+    /// Starts the sealer's thread, which ends with the last handle. Every write is reported to `publisher`.
     ///
     /// # Errors
     /// [`Error::Io`] if no thread can be started.
@@ -130,7 +130,7 @@ impl Sealer {
         sealed.recv().map_err(|_| ended())?
     }
 
-    /// Applies new rules of sealing and retention. The name and the memory limit stay.
+    /// Applies new rules of sealing and retention. The collector's name and the memory limit do not change.
     pub(crate) fn configure(&self, policy: Policy) {
         let mut wanted = lock_policy(&self.wanted);
         wanted.seal_after = policy.seal_after;
@@ -169,7 +169,7 @@ struct Work {
 
 impl Work {
     fn run(mut self, asked: &mpsc::Receiver<mpsc::Sender<Result<(), String>>>) {
-        let mut next = Instant::now(); // segments of an earlier run
+        let mut next = Instant::now(); // seals segments of an earlier run at once
         loop {
             let done = match asked.recv_timeout(TICK) {
                 Ok(done) => Some(done),
@@ -237,7 +237,8 @@ impl Work {
         Ok(())
     }
 
-    /// Stores a batch that no dataset accepts beside the journal, so that the others can be sealed.
+    /// Stores a batch that no dataset accepts in a separate file of the journal, so that other batches can be
+    /// sealed.
     fn reject(
         &self,
         number: u64,
@@ -272,7 +273,7 @@ impl Work {
         }
     }
 
-    /// Merges small files and deletes rows past their retention, if nothing waits to be sealed.
+    /// Merges small files and deletes rows past their retention, unless batches wait to be sealed.
     fn upkeep(&self) {
         let failure = self.merge_and_retain().err().map(|e| e.to_string());
         let mut progress = self.progress();
@@ -342,8 +343,8 @@ impl Work {
     }
 }
 
-/// Returns memory to the kernel: a seal uses hundreds of MiB for seconds, and glibc would keep much
-/// of it until the next.
+/// Returns memory to the kernel. A seal uses hundreds of MiB for seconds, and glibc would keep much of it
+/// until the next seal.
 fn trim_heap() {
     // SAFETY: malloc_trim(3) may be called by any thread at any time.
     #[cfg(target_env = "gnu")]
@@ -353,12 +354,12 @@ fn trim_heap() {
     }
 }
 
-/// The dataset's writer, open only while there is something to write: other programs may write in
-/// between.
+/// The dataset's writer. It is open only while there is something to write, so that other programs can write
+/// in between.
 struct OpenWriter<'a> {
     work: &'a Work,
     writer: Option<Writer>,
-    /// First batch of each host in this seal that states the host's clock.
+    /// First batch of each host in this seal that has the difference of the clocks.
     clocks: BTreeMap<String, Header>,
 }
 
@@ -428,7 +429,7 @@ fn clocks(
     rows.finish()
 }
 
-/// Returns true for a batch of a later release: it waits in the journal after a downgrade.
+/// Returns true for a batch of a later release. After a downgrade, such batches wait in the journal.
 fn is_newer(error: &BatchError) -> bool {
     matches!(error, BatchError::Newer { .. })
 }

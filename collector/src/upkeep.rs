@@ -1,4 +1,4 @@
-//! `gleaner-collector verify` and `repair`, with their results as text and JSON.
+//! Runs `gleaner-collector verify` and `repair`, and formats their results as text and JSON.
 
 use gleaner_dataset::{
     Dataset, DatasetError, LostRows, Problem, RepairResult, Verification, repair,
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Result of a command.
+/// Result of `verify` or `repair`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Result as text.
+    /// The result as text.
     pub text: String,
     /// Result as JSON.
     pub json: Value,
-    /// True if everything is as sealed.
+    /// True if all files are as they were sealed.
     pub is_sound: bool,
 }
 

@@ -4,13 +4,13 @@ use gleaner_schemas::units::Seconds;
 pub(crate) use gleaner_schemas::units::{brief_length, thousands};
 use jiff::Timestamp;
 
-/// Number and noun, like `1 host` or `1,920 hosts`.
+/// Formats a number with its noun, like `1 host` or `1,920 hosts`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", thousands(number))
 }
 
-/// Error of a clock in words: `12 s behind`, `1 h 3 min ahead`, `right` to within a second.
+/// Describes the error of a clock: `12 s behind`, `1 h 3 min ahead`, or `right` if it is below a second.
 pub(crate) fn clock(skew_ms: i64) -> String {
     let amount = Seconds(skew_ms.unsigned_abs() as f64 / 1000.0);
     match skew_ms {

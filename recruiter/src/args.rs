@@ -1,4 +1,4 @@
-//! The command line, as typed.
+//! Command line of the recruiter.
 
 use crate::adapter::FollowArgs;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -112,7 +112,7 @@ pub struct Status {
     pub json: bool,
 }
 
-/// The command, for man pages and completions.
+/// Description of the command line, for man pages and completions.
 #[must_use]
 pub fn command() -> clap::Command {
     Args::command()

@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Timeout of the answer; with ten thousand hosts it takes less than a second.
+/// Timeout of the recruiter's answer. With ten thousand hosts the answer takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum size of the answer, of which each host takes some 1 KB.
+/// Maximum size of the recruiter's answer, which has some 1 KB per host.
 const ANSWER_BYTES: u64 = 1 << 30;
 
-/// Status as JSON.
+/// Status of a recruiter, as printed in JSON.
 #[derive(Serialize)]
 struct Status {
     recruiter: Health,
@@ -28,10 +28,10 @@ struct Status {
     leases: Option<LeaseList>,
 }
 
-/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; returns its answer as text or JSON.
+/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`, for its status. Returns it as text or JSON.
 ///
 /// # Errors
-/// [`Error::Silent`] if it does not answer, or not like a recruiter.
+/// [`Error::Silent`] if there is no answer, or if the answer is not that of a recruiter.
 pub fn ask(url: &str, as_json: bool) -> Result<String, Error> {
     let address = Address::parse(url).map_err(|e| silent(url, e.to_string()))?;
     let url = &address.to_string();
@@ -60,7 +60,7 @@ fn silent(url: &str, reason: String) -> Error {
     }
 }
 
-/// Answer of the recruiter, or the reason why there is none.
+/// Requests `path` from the recruiter. Returns its answer, or the reason why it refused.
 fn answered<T: DeserializeOwned>(url: &str, path: &str) -> Result<Result<T, String>, Error> {
     let limits = Limits {
         whole: Some(PATIENCE),

@@ -1,11 +1,11 @@
-//! Choice of the next hosts to ask, with the state that policies keep between requests.
+//! Chooses the next hosts to ask, with the state that placement policies keep between requests.
 
 use gleaner_policy::placement::{Candidate, Placement, Request, Shortage, State, place};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::hash::{BuildHasher, RandomState};
 
-/// Random numbers, and the state of policies.
+/// Random numbers and state of the placement policies.
 pub(crate) struct Choice {
     random: ChaCha8Rng,
     state: State,
@@ -13,7 +13,7 @@ pub(crate) struct Choice {
 
 impl Default for Choice {
     fn default() -> Self {
-        // The seed need not be secret, only different from other recruiters'.
+        // The seed need not be secret. It must only differ from the seeds of other recruiters.
         let seed = RandomState::new().hash_one("placement");
         Self {
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -23,7 +23,7 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Chooses the next hosts to ask, one for each copy; returns their indices in `candidates`.
+    /// Chooses the next hosts to ask, one for each copy. Returns their indices in `candidates`.
     pub(crate) fn choose(
         &mut self,
         placement: Placement,

@@ -1,5 +1,5 @@
-//! The resolved configuration: the command line overrides the environment, which overrides the file,
-//! which overrides the defaults.
+//! The resolved configuration. The command line overrides the environment, which overrides the file, which
+//! overrides the defaults.
 
 use crate::args::{LocalAccess, RunArgs};
 use crate::registry;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Name of the daemon in the names of its file and of its environment variables.
+/// Name of the daemon, as used in the names of its file and of its environment variables.
 pub const DAEMON: &str = "recruiter";
 /// Default address of status and metrics, for this machine only.
 const DEFAULT_LOCAL_LISTEN: &str = "127.0.0.1:7484";
@@ -60,7 +60,7 @@ pub struct RequestSettings {
     pub answer_timeout: Duration,
     /// Timeout of a whole request.
     pub grant_timeout: Duration,
-    /// Maximum number of hosts asked for one request, in addition to one for each copy.
+    /// Maximum number of hosts that are asked for one request, in addition to one host for each copy.
     pub extra_hosts_limit: usize,
     /// Placement of requests that specify none.
     pub placement: Placement,
@@ -77,7 +77,7 @@ pub struct Config {
     pub local_access: LocalAccess,
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
-    /// Time after which a reader that accepts nothing of an answer is disconnected.
+    /// Time after which a reader is disconnected if it reads nothing of its answer.
     pub reader_timeout: Duration,
     /// Settings of the registry.
     pub registry: registry::Settings,
@@ -126,10 +126,11 @@ impl Config {
         Ok(LoadedConfig { values, origin })
     }
 
-    /// URL at which a recruiter with this configuration answers without TLS; `None` if there is none.
+    /// URL at which a recruiter with this configuration answers without TLS; `None` if it has no such
+    /// listener.
     ///
     /// # Errors
-    /// Errors of [`Self::resolve`].
+    /// The errors of [`Self::resolve`].
     pub fn local_url(config: Option<&Path>) -> Result<Option<String>, ConfigError> {
         let args = RunArgs {
             config: config.map(Path::to_owned),
@@ -139,7 +140,7 @@ impl Config {
         Ok(local.map(|local| format!("http://{local}")))
     }
 
-    /// Changed keys of `next` that take effect only after a restart.
+    /// Keys that have another value in `next` and take effect only after a restart.
     #[must_use]
     pub fn restart_keys(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
@@ -162,7 +163,7 @@ impl Config {
     }
 }
 
-/// Addresses to listen at: with TLS, and without.
+/// Address of the listener with TLS, and address of the listener without TLS.
 type Listeners = (Option<(SocketAddr, ServerPaths)>, Option<SocketAddr>);
 
 fn listeners(args: &RunArgs, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
@@ -181,7 +182,7 @@ fn listeners(args: &RunArgs, file: &ConfigFile, origin: &Origin) -> Result<Liste
     };
     match certificates {
         Some(paths) => Ok((Some((address, paths)), local_listen)),
-        // Without certificates the address must be a loopback one, and replaces `local_listen`.
+        // Without certificates, the address must be a loopback address. It then replaces `local_listen`.
         None => match (values::check_loopback(address), args.listen) {
             (Ok(()), _) => Ok((None, Some(address))),
             (Err(what), Some(_)) => Err(Origin::wrong_argument("--listen", what)),

@@ -1,4 +1,4 @@
-//! A host's connection, from its first announcement to its end.
+//! Conversation with a host: its connection, from the first announcement to the end.
 
 use crate::links::HostRequest;
 use crate::registry::{HostId, check_answer, replaced};
@@ -16,19 +16,19 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// Timeout of the first announcement, which should arrive immediately.
 const FIRST: Duration = Duration::from_secs(10);
-/// Timeout of sending, after which a host that reads nothing is disconnected.
+/// Timeout of sending a message. A host that reads nothing is disconnected after it.
 const SEND: Duration = Duration::from_secs(10);
-/// Maximum length of a message; an announcement has some hundred bytes per lease.
+/// Maximum length of a message. An announcement has some hundred bytes per lease.
 const MESSAGE_BYTES: usize = 4 << 20;
-/// Size of the buffers of a connection, of which there may be ten thousand: an announcement of one lease
+/// Size of a connection's buffers. There may be ten thousand connections, and an announcement of one lease
 /// fits.
 const BUFFER_BYTES: usize = 2 << 10;
 /// Maximum length of a host's text that is quoted back to it.
 const MOST_SAID_CHARS: usize = 300;
-/// Maximum number of unanswered requests to a host; one with more never answers.
+/// Maximum number of unanswered requests to a host. A host that reaches it never answers.
 const UNANSWERED: usize = 1024;
 
-/// Limits what a host may send, with buffers small enough for many hosts.
+/// Limits what a host may send. The buffers are small enough for many hosts.
 pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
     upgrade
         .read_buffer_size(BUFFER_BYTES)
@@ -97,7 +97,7 @@ enum ConversationEvent {
 }
 
 impl Conversation<'_> {
-    /// Runs until the host disconnects (`Ok`) or is rejected.
+    /// Runs the conversation until the host disconnects (`Ok`) or is rejected.
     async fn run(&mut self, socket: &mut WebSocket) -> Result<(), Refusal> {
         loop {
             match self.next(socket).await {
@@ -112,8 +112,7 @@ impl Conversation<'_> {
                 ConversationEvent::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
                 ConversationEvent::Heard(Some(Err(error))) => {
                     let reason = error.to_string();
-                    // A protocol error is reported to the host; over a broken connection nothing can be
-                    // reported.
+                    // A protocol error is sent to the host. Over a broken connection, nothing can be sent.
                     return Err(malformed(format!("the link broke: {reason}")));
                 }
                 ConversationEvent::Ask(Some(ask)) => self.ask(socket, ask).await?,
@@ -160,7 +159,7 @@ impl Conversation<'_> {
     }
 
     fn process_text(&mut self, text: &str) -> Result<(), Refusal> {
-        // Certificates may be revoked or expire during a connection.
+        // Certificates may be revoked or expire while a connection is open.
         if let Err(error) = self.caller.who() {
             return Err(Refusal {
                 kind: RefusalKind::Other,
@@ -177,18 +176,18 @@ impl Conversation<'_> {
                 let mut registry = self.state.registry();
                 registry.announced(self.host_id, self.number, *said, now_ms)?;
                 if self.asks.is_none() {
-                    // Under the registry's lock, so that a host found there always has its link.
+                    // The registry is still locked here, so a host found in the registry always has its link.
                     self.asks = Some(self.state.links.take_over(self.host_id, self.number));
                 }
                 self.accepts_revocation_lists = accepts_revocation_lists;
             }
             HostMessage::Answer(answer) => self.answered(*answer)?,
-            HostMessage::Other => {} // from a later version
+            HostMessage::Other => {} // a message of a later version
         }
         Ok(())
     }
 
-    /// Passes on the answer to a pending request. An answer to an unknown request changes nothing.
+    /// Passes on the answer to a pending request. An answer to a request that timed out changes nothing here.
     fn answered(&mut self, answer: Answer) -> Result<(), Refusal> {
         if answer.request_id > self.last_id {
             return Err(malformed(format!(
@@ -254,7 +253,7 @@ async fn send_text(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), Refusa
 fn malformed(detail: String) -> Refusal {
     Refusal {
         kind: RefusalKind::Malformed,
-        // A decoder's error quotes the whole faulty text.
+        // A parser's error quotes the whole faulty text, so the message is cut.
         detail: detail.chars().take(MOST_SAID_CHARS).collect(),
         retry_in_ms: None,
     }

@@ -1,4 +1,4 @@
-//! Errors of the recruiter, with reason, place and remedy.
+//! Errors of the recruiter, each with reason, place and remedy.
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_trust::TrustError;
@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: `action` on `path` failed.
+    /// Makes a function for `map_err`, for a failed `action` on `path`.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

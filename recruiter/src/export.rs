@@ -1,4 +1,4 @@
-//! Writes all quotas to files that are replaced atomically: JSON for programs, and text for
+//! Writes all quotas to files that are replaced atomically: a JSON file for programs, and a text file for
 //! node_exporter's textfile collector.
 
 use crate::Error;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Files to write.
+/// Paths of the files to write.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     pub(crate) json: Option<PathBuf>,
@@ -21,7 +21,7 @@ impl Targets {
         self.json.is_none() && self.prometheus.is_none()
     }
 
-    /// Replaces the files.
+    /// Replaces the files with the present quotas.
     pub(crate) fn write(&self, seen: &[DatedQuota], now_ms: i64) -> Result<(), Error> {
         let hosts: Vec<HostQuota> = seen.iter().map(|seen| seen.at(now_ms)).collect();
         if let Some(path) = &self.prometheus {
@@ -30,7 +30,7 @@ impl Targets {
         if let Some(path) = &self.json {
             let time_ms = crate::now_ms();
             let quotas = Quotas { time_ms, hosts };
-            let mut text = serde_json::to_vec(&quotas).unwrap_or_default(); // strings and numbers
+            let mut text = serde_json::to_vec(&quotas).unwrap_or_default(); // serializing this cannot fail
             text.push(b'\n');
             replace(path, &text)?;
         }
@@ -38,8 +38,8 @@ impl Targets {
     }
 }
 
-/// Renders the quotas in the text format that node_exporter reads (it refuses OpenMetrics' `# EOF` and
-/// `# UNIT`).
+/// Renders the quotas in the text format that node_exporter reads. It refuses OpenMetrics' `# EOF` and `#
+/// UNIT`.
 fn prometheus(hosts: &[HostQuota]) -> String {
     type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
     let series: [Series; 3] = [
@@ -61,7 +61,7 @@ fn prometheus(hosts: &[HostQuota]) -> String {
     text
 }
 
-/// Replaces a file atomically: readers see the old content or the new one.
+/// Replaces a file atomically. Readers see either the old content or the new content.
 fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp"); // node_exporter reads only *.prom

@@ -1,4 +1,4 @@
-//! The analysis' forecasts of how long memory stays; read again when their file changes.
+//! Forecasts of the analysis of how long memory stays available. They are read again when their file changes.
 
 use crate::Error;
 use crate::registry::Foresight;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The part of the findings that forecasts need; the remainder is skipped.
+/// Fields of the findings that forecasts need. All other fields are skipped.
 #[derive(Deserialize)]
 struct Findings {
     #[serde(default)]
@@ -39,10 +39,10 @@ struct Size {
     table_version: i64,
 }
 
-/// Metadata that distinguish the states of a file without reading it.
+/// Metadata of a file that differ for each of its versions.
 type Stamp = (u64, u64, u64, i64, i64);
 
-/// The findings' file, and the table last read from it.
+/// File of the findings, with the forecasts last read from it.
 #[derive(Default)]
 pub(crate) struct Forecasts {
     path: PathBuf,
@@ -64,8 +64,8 @@ impl Forecasts {
         }
     }
 
-    /// Reads the file if it has changed, and returns true then. If it cannot be read, the former content
-    /// stays, and the error is returned once.
+    /// Reads the file if it has changed, and then returns true. If the file cannot be read, the earlier
+    /// forecasts stay, and the error is returned once.
     pub(crate) fn reload_if_changed(&mut self) -> Result<bool, Error> {
         let now = stamp(&self.path);
         if now == self.tried && now.is_some() {
@@ -80,7 +80,7 @@ impl Forecasts {
         Ok(true)
     }
 
-    /// Forecasts for the present hour.
+    /// Forecasts, with the present hour of the week.
     pub(crate) fn now(&self) -> Option<Foresight> {
         let LearntForecasts { table, time_zone } = self.learnt.as_ref()?;
         let now = Timestamp::now().to_zoned(time_zone.clone());

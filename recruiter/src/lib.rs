@@ -1,10 +1,10 @@
-//! The recruiter (central manager): tracks what every host may lend, places requests for leases and introduces clients to memory
-//! servers. Its state is soft: rebuilt from announcements.
+//! The recruiter (central manager) tracks what every host may lend, places requests for leases, and
+//! introduces clients to memory servers. Its state is soft: it is rebuilt from the hosts' announcements.
 //!
-//! A request's journey: [`http`] authenticates the sender, [`registry`] checks permission and lists candidate hosts, and
-//! [`placing`] asks hosts over their [`links`]. The registry is built only from the hosts' announcements and answers, which
-//! arrive in a [`conversation`] with each host. [`state`] holds the state that these share. [`adapter`] is for third-party memory
-//! servers.
+//! A request's journey: [`http`] authenticates the sender, [`registry`] checks permission and lists candidate
+//! hosts, and [`placing`] asks hosts over their [`links`]. The registry is built only from the hosts'
+//! announcements and answers, which arrive in a [`conversation`] with each host. [`state`] holds the state shared
+//! by these modules. [`adapter`] controls third-party memory servers.
 //!
 //! Rooms, from the top; each uses only those after it: `ask`, `run`, `export`, `forecasts`, `http`,
 //! `conversation`, `placing`, `state`, `choice`, `config`, `links`, `metrics`, `revocations`, `args`,

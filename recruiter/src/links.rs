@@ -1,4 +1,4 @@
-//! Connections of memory servers: each server opens one, announces itself over it, and receives requests
+//! Links with memory servers. Each server opens a connection, announces itself over it, and receives requests
 //! over it.
 
 use crate::registry::HostId;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Maximum number of requests that wait to be sent to one host; with more, the host counts as overwhelmed.
+/// Maximum number of requests that wait to be sent to one host. With more, the host counts as overwhelmed.
 const WAITING: usize = 64;
 
-/// Request to a host.
+/// A request to a host, with the sender for its answer.
 pub(crate) struct HostRequest {
     pub(crate) asked: RequestKind,
     pub(crate) answer: oneshot::Sender<Outcome>,
@@ -22,11 +22,11 @@ pub(crate) struct HostRequest {
 /// Reason why a host did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerFailure {
-    /// The host is not linked, or the link broke before it answered.
+    /// The host is not linked, or its link broke before it answered.
     NotLinked,
     /// The host did not answer in time.
     Late,
-    /// Too many requests to the host are waiting.
+    /// Too many requests to the host are waiting to be sent.
     Overwhelmed,
 }
 
@@ -35,7 +35,7 @@ struct Link {
     asks: mpsc::Sender<HostRequest>,
 }
 
-/// Present connections, by host.
+/// Present links, by host.
 #[derive(Default)]
 pub(crate) struct Links {
     last: AtomicU64,
@@ -48,7 +48,7 @@ impl Links {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Makes `number` the host's connection. A former connection notices this by the end of its channel.
+    /// Makes connection `number` the host's link. A former connection notices this when its channel ends.
     pub(crate) fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<HostRequest> {
         let (asks, receiver) = mpsc::channel(WAITING);
         let link = Link { number, asks };
@@ -63,7 +63,7 @@ impl Links {
         }
     }
 
-    /// Number of links.
+    /// Number of present links.
     pub(crate) fn count(&self) -> usize {
         self.open().len()
     }

@@ -1,4 +1,4 @@
-//! Counters since the recruiter's start, exported by `/metrics`.
+//! Counters since the recruiter's start, which `/metrics` exports.
 
 use gleaner_schemas::lending::RefusalKind;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const GRANT_S: [f64; 11] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
-/// Kinds of refusals, a series each from the start, so that a first refusal is an increase.
+/// Kinds of refusals. Each has a series from the start, so that a first refusal is an increase.
 const KINDS: [RefusalKind; 14] = [
     RefusalKind::Busy,
     RefusalKind::ClientLimit,
@@ -62,7 +62,7 @@ impl Default for Metrics {
     }
 }
 
-/// An open connection, until it is dropped.
+/// Counts one open connection in the gauge, until it is dropped.
 pub(crate) struct OpenConnection(Gauge);
 
 impl Drop for OpenConnection {
@@ -98,7 +98,7 @@ impl Metrics {
         self.refused.get_or_create(&RefusalLabels { reason }).inc();
     }
 
-    /// Registers every counter; all kinds and reasons begin at 0.
+    /// Registers every counter. The series of all kinds and reasons begin at 0.
     pub(crate) fn register(&self, registry: &mut Registry) {
         for kind in ["grant", "renew", "release"].map(str::to_owned) {
             let _ = self.requests.get_or_create(&RequestLabels { kind });
@@ -120,7 +120,7 @@ impl Metrics {
     }
 }
 
-/// Name of a kind, as in JSON.
+/// Name of a kind of refusal, as in JSON.
 pub(crate) fn name(kind: RefusalKind) -> String {
     match serde_json::to_value(kind) {
         Ok(serde_json::Value::String(name)) => name,

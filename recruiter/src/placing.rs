@@ -1,5 +1,5 @@
-//! Executes a request for leases: asks hosts one after another, those for copies concurrently, until there are as many leases
-//! as requested. The client gets all of them or none.
+//! Executes a request for leases. It asks one host after another, and hosts for several copies concurrently,
+//! until there are as many leases as requested. The client gets all of these leases or none.
 
 use crate::links::AnswerFailure;
 use crate::registry::HostId;
@@ -13,15 +13,16 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// Leases of a request that was granted.
+/// Leases with which a request was granted.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) leases: Vec<LeaseView>,
-    /// True if any lease was granted now; false if all existed under the key.
+    /// True if any lease is new; false if all leases already existed under the key.
     pub(crate) is_new: bool,
 }
 
-/// Grants a client's request. Continues if its caller is dropped: leases granted later are then found by their key.
+/// Grants a client's request. It continues if its caller is dropped, and the client then finds the leases by
+/// their key.
 pub(crate) async fn grant(
     state: Arc<RecruiterState>,
     client: String,
@@ -69,7 +70,7 @@ pub(crate) async fn grant(
     })
 }
 
-/// Releases the request's place, however it ends.
+/// Releases the request's reservation in the registry, however the request ends.
 struct PlaceGuard<'a> {
     state: Arc<RecruiterState>,
     client: &'a str,
@@ -89,7 +90,7 @@ struct Search<'a> {
     request: &'a LeaseRequest,
     missing: usize,
     candidates: Vec<Candidate>,
-    /// Number of hosts that may still be asked.
+    /// Number of hosts that this request may still ask.
     hosts_limit: usize,
     deadline: Instant,
 }
@@ -113,7 +114,8 @@ impl Search<'_> {
                     Err(shortage) if granted.is_empty() && refused.is_empty() => {
                         return Err(self.short(&shortage)); // nobody was asked
                     }
-                    // Waits for requests in progress, to revoke their leases.
+                    // Some hosts have not answered yet. They are awaited before the granted leases are
+                    // released.
                     Err(_) => is_exhausted = true,
                 }
             }
@@ -140,7 +142,7 @@ impl Search<'_> {
         if granted.len() >= self.missing {
             return Ok(granted);
         }
-        // Leases granted later are found by their key, or expire, since nobody renews them.
+        // Leases that hosts grant after this are found by their key, or expire, since nobody renews them.
         asked.detach_all();
         let releases: JoinSet<()> = granted
             .iter()
@@ -150,7 +152,8 @@ impl Search<'_> {
         Err(self.failed(granted.len(), &refused))
     }
 
-    /// Chooses the next hosts to ask. Fails if there are too few, or if the limit of hosts is reached.
+    /// Chooses the next hosts to ask. Fails if there are too few hosts, or if the request may ask no more
+    /// hosts.
     fn choose(&mut self, copies: usize) -> Result<Vec<Candidate>, Shortage> {
         if copies > self.hosts_limit {
             return Err(Shortage::default());
@@ -166,7 +169,7 @@ impl Search<'_> {
         self.state.choose(placement, &request, &mut self.candidates)
     }
 
-    /// Refusal if there was room at the time of the choice, but not where a lease could be granted now.
+    /// Refusal of a request for which hosts seemed to have room, but too few of them can be asked now.
     fn short(&self, shortage: &Shortage) -> Refusal {
         Refusal {
             kind: RefusalKind::NoMemory,
@@ -175,7 +178,7 @@ impl Search<'_> {
         }
     }
 
-    /// Asks one host; the bytes of the request are reserved meanwhile.
+    /// Asks one host for a lease. Meanwhile the bytes of the lease are reserved on this host.
     fn ask(&self, host_id: HostId) -> impl Future<Output = HostAnswer> + use<> {
         let bytes = self.request.slabs_bytes();
         let asked = RequestKind::Grant(GrantRequest {
@@ -200,12 +203,12 @@ impl Search<'_> {
         known.unwrap_or_else(|| LeaseView {
             host_id: host_id.to_string(),
             address: None,
-            is_reachable: false, // reclaimed or lost just now
+            is_reachable: false, // the lease was reclaimed or lost just now
             lease,
         })
     }
 
-    /// Summary of the hosts' refusals.
+    /// Refusal of a request, which sums up the hosts' refusals.
     fn failed(&self, granted_count: usize, refused: &[(HostId, Refusal)]) -> Refusal {
         let of_all = if self.missing > 1 {
             format!(
@@ -245,7 +248,7 @@ fn unreachable(detail: String) -> Refusal {
     }
 }
 
-/// Failure as text.
+/// Describes why a host did not answer.
 pub(crate) fn words(unanswered: AnswerFailure) -> &'static str {
     match unanswered {
         AnswerFailure::NotLinked => "it is not linked with this recruiter now",

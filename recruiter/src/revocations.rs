@@ -1,10 +1,10 @@
-//! Revocation lists for memory servers, which get them only from recruiters.
+//! Sends revocation lists to memory servers, which get these lists only from recruiters.
 
 use axum::extract::ws::Utf8Bytes;
 use gleaner_schemas::lending::{MOST_REVOCATIONS_BYTES, RecruiterMessage, Revocations};
 use tokio::sync::watch;
 
-/// Message with the lists in force; each link sends it at its beginning and on every change.
+/// Message with the lists in force. Each link sends it at its beginning and on every change.
 #[derive(Debug, Default)]
 pub(crate) struct RevocationNotice(watch::Sender<Option<Utf8Bytes>>);
 
@@ -12,7 +12,7 @@ impl RevocationNotice {
     /// Sets the lists from a PEM text, which may be empty.
     ///
     /// # Errors
-    /// Reason why memory servers keep their present lists.
+    /// Reason why memory servers must keep their present lists.
     pub(crate) fn set(&self, pem: String) -> Result<(), String> {
         if pem.is_empty() {
             return Ok(());
@@ -30,7 +30,7 @@ impl RevocationNotice {
         Ok(())
     }
 
-    /// Subscribes one link to the lists: the message counts as changed until it is read.
+    /// Subscribes one link to the lists. The message counts as changed until the link has read it.
     pub(crate) fn follow(&self) -> watch::Receiver<Option<Utf8Bytes>> {
         let mut lists = self.0.subscribe();
         lists.mark_changed();

@@ -1,4 +1,4 @@
-//! Sets up all parts: `gleaner-recruiter run`.
+//! Sets up all parts of a recruiter for `gleaner-recruiter run`.
 
 use crate::Error;
 use crate::args::RunArgs;
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Interval at which changes are sent to watching readers, and silent hosts are removed.
+/// Interval at which changes are sent to watching readers and silent hosts are removed.
 const TICK: Duration = Duration::from_millis(250);
-/// Minimum interval of replacing the files of quotas.
+/// Minimum interval between two replacements of the files of quotas.
 const EXPORT: Duration = Duration::from_secs(1);
 /// Interval of checks of the findings' file.
 const FORESEE: Duration = Duration::from_secs(10);
 
-/// Runs until SIGTERM or SIGINT; on SIGHUP the configuration is read again.
+/// Runs a recruiter until SIGTERM or SIGINT. On SIGHUP it reads the configuration again.
 ///
 /// # Errors
 /// The recruiter cannot start.
@@ -55,7 +55,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         until_ended(signals, &status.join(", "), || reload(args, config, &state)).await;
         Ok(())
     });
-    // Clients send requests in progress to the next recruiter; leases are on their hosts.
+    // Clients repeat requests in progress at the next recruiter. The leases are on their hosts.
     runtime.shutdown_timeout(Duration::from_secs(2));
     ended
 }
@@ -67,7 +67,7 @@ fn targets(config: &Config) -> Targets {
     }
 }
 
-/// Serves in the background; returns the addresses.
+/// Serves in the background, and returns the name and address of each listener.
 async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, SocketAddr)>, Error> {
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
@@ -97,7 +97,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
     Ok(bound)
 }
 
-/// Sends memory servers the revocation lists that this recruiter uses.
+/// Sends the revocation lists that this recruiter uses to all memory servers.
 fn send_revocations(state: &RecruiterState, trust: &ServerTrust) {
     if let Err(why) = state.revocations.set(trust.revocations_pem()) {
         eprintln!("gleaner-recruiter: {why}");
@@ -108,7 +108,7 @@ fn refused(address: SocketAddr) -> impl FnOnce(std::io::Error) -> Error {
     move |source| Error::Listen { address, source }
 }
 
-/// Removes silent hosts, publishes changes, and writes the files.
+/// Removes silent hosts, publishes changes, and writes the files of quotas.
 async fn tick(app: Arc<App>, targets: Targets) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -160,7 +160,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
     }
 }
 
-/// Follows the findings' file, and the hour of the week.
+/// Updates the forecasts when the findings' file or the hour of the week changes.
 async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
     let mut ticks = interval(FORESEE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -183,7 +183,7 @@ async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
     }
 }
 
-/// Applies the present configuration.
+/// Reads the configuration again, and applies it.
 fn reload(args: &RunArgs, config: &Config, state: &RecruiterState) {
     match Config::resolve(args) {
         Ok(next) => {

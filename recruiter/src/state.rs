@@ -1,4 +1,4 @@
-//! State shared by conversations with hosts, requests in progress and HTTP handlers.
+//! State shared by HTTP handlers, requests in progress, and conversations with hosts.
 
 use crate::choice::Choice;
 use crate::config::{Config, RequestSettings};
@@ -11,7 +11,7 @@ use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
-/// State of a recruiter. It is lost with the process: hosts announce themselves again.
+/// State of a recruiter. It is lost when the process ends; then hosts announce themselves again.
 pub(crate) struct RecruiterState {
     registry: Mutex<Registry>,
     settings: RwLock<(Settings, RequestSettings)>,
@@ -40,7 +40,7 @@ impl RecruiterState {
         }
     }
 
-    /// Time since the start, on a clock that never goes back.
+    /// Time since the recruiter's start, on a clock that never goes back.
     pub(crate) fn now_ms(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
@@ -91,7 +91,7 @@ impl RecruiterState {
         Ok(hosts)
     }
 
-    /// Logs a complaint about a sender if it is news.
+    /// Logs why a sender was refused, unless the same was logged shortly before.
     pub(crate) fn complain(&self, sender: &str, words: &str) {
         if let Some(line) = self.complained.news(sender, words) {
             eprintln!("gleaner-recruiter: refused {line}");

@@ -1,7 +1,8 @@
-//! `cargo run --release -p gleaner-simulator --example dodo -- CLUSTER_A CLUSTER_B [SCENARIO.json [PROGRAM ...]]`
-//! prints Tables 5 and 6 of Acharya & Setia next to a simulation of the week from 14 September 1998 on two
-//! datasets, which `gleaner synth --preset acharya-setia-a` and `-b` make. A scenario's settings hold for all
-//! programs; for a client other than the study's, dmine, db2 and lu are calibrated again.
+//! `cargo run --release -p gleaner-simulator --example dodo -- CLUSTER_A CLUSTER_B [SCENARIO.json [PROGRAM
+//! ...]]` prints Tables 5 and 6 of Acharya & Setia next to the results of a simulation. It simulates the week
+//! from 14 September 1998 on two datasets, which `gleaner synth --preset acharya-setia-a` and `-b` make. The
+//! settings of `SCENARIO.json` hold for all programs. For a client other than the study's, dmine, db2 and lu
+//! are calibrated again.
 
 use gleaner_dataset::{Dataset, instant_ms};
 use gleaner_simulator::applications::Application;
@@ -52,7 +53,8 @@ fn main() -> Result<(), Error> {
                 application,
                 ..scenario.clone()
             };
-            // For another client, the calibrated programs are calibrated again.
+            // The compute times of these programs were calibrated on the study's client, so another client
+            // needs new ones.
             if scenario.client != Client::default() && application.is_calibrated() {
                 let ideal = published.get("Table 5", application.name(), "ideal");
                 let ideal = ideal.map_or(f64::NAN, |figure| figure.paper);

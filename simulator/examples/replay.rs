@@ -1,6 +1,6 @@
-//! `replay FILE POLICY CAPACITY…` sends a stream in oracleGeneral through caches of several sizes
-//! concurrently, each in objects (`1000`) or in bytes (`1000B`). Prints one line of JSON per cache, and the
-//! CPU time of the whole run, from opening the file on (bench/cache.py).
+//! `replay FILE POLICY CAPACITY…` replays a stream in oracleGeneral through caches of several sizes
+//! concurrently. Each size is in objects (`1000`) or in bytes (`1000B`). Prints one line of JSON per cache,
+//! and the CPU time of the whole run, beginning with opening the file (bench/cache.py).
 
 use gleaner_policy::eviction::Policy;
 use gleaner_simulator::cache::{Cache, Capacity, replay};

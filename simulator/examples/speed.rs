@@ -1,6 +1,7 @@
-//! `cargo run --release -p gleaner-simulator --example speed [-- PROGRAM ...]` prints requests per second on
-//! one core through local cache, regions, network and disks. It simulates three days on one host that is
-//! always idle, so that no event interrupts. The reference runs count in the time but not in the requests.
+//! `cargo run --release -p gleaner-simulator --example speed [-- PROGRAM ...]` prints simulated requests per
+//! second on one core; requests pass through local cache, regions, network and disks. It simulates three days
+//! on one host that is always idle, so that no event of a host interrupts. The reference runs count in the
+//! time but not in the requests.
 
 use gleaner_simulator::applications::Application;
 use gleaner_simulator::dodo::{Scenario, simulate};

@@ -1,4 +1,4 @@
-//! Calibration of a program's compute time between two requests to one figure.
+//! Finds a program's compute time between two requests from one figure, the program's ideal speedup.
 //!
 //! The study scaled the traced programs' times to its client's processors and printed neither. It does print
 //! each program's ideal speedup, which is the factor by which I/O slows the program down on that client. The
@@ -8,11 +8,11 @@
 use crate::applications::Application;
 use crate::dodo::{Scenario, SimulationError, reference};
 
-/// Number of halvings of the interval that contains the compute time.
+/// Number of times that the interval containing the compute time is halved.
 const STEPS: u32 = 24;
 
-/// The compute time before each request with which `application` has this ideal speedup on the scenario's
-/// client. `None` if the speedup is smaller even without computing.
+/// Compute time before each request with which `application` has this ideal speedup on the scenario's client.
+/// `None` if the speedup is smaller even without any compute time.
 ///
 /// # Errors
 /// [`SimulationError`].

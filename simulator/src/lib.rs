@@ -1,8 +1,8 @@
-//! Gains and costs of lending: traces of hosts and request streams of programs, replayed with the same
-//! `policy` rules that run live.
+//! Simulates lending: replays traces of hosts and request streams of programs with the same `policy` rules
+//! that run live. The results are the gains and the costs of lending.
 //!
-//! Time is in integer nanoseconds since a simulation's begin. No code here reads a clock, and the same seed
-//! gives the same bytes.
+//! Time is in integer nanoseconds since a simulation's begin. No code here reads a clock, so the same seed
+//! gives the same results, byte for byte.
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `cache`, `streams`, `dodo`,
 //! `hosts`, `applications`, `event`, `request`.

@@ -1,6 +1,6 @@
 //! Requests of a program.
 
-/// A request of a stream: a range of one object.
+/// A request of a stream: reads or writes bytes of one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Requested object: a block's number, or an object's id in a recorded stream.

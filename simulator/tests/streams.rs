@@ -1,4 +1,4 @@
-//! Streams from file to file: what is written is read back, in every format that can express it.
+//! Tests of streams from file to file: what is written is read back, in every format that can express it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -50,7 +50,7 @@ fn asked(client: u32, at_ns: u64, object: u64, bytes: u32, is_write: bool) -> St
     }
 }
 
-/// The stream with the compute times that a reader finds.
+/// Sets the compute times that a reader computes from the times of the stream.
 fn thinking(mut stream: Vec<StreamRequest>) -> Vec<StreamRequest> {
     let mut last: HashMap<Client, u64> = HashMap::new();
     for recorded in &mut stream {
@@ -64,8 +64,8 @@ fn thinking(mut stream: Vec<StreamRequest>) -> Vec<StreamRequest> {
 
 #[test]
 fn libcachesims_own_conversion_of_a_small_trace() {
-    // next_access_vtime as `libcachesim.Util.convert_to_oracleGeneral` (0.3.5) wrote it for the same
-    // requests.
+    // The last number is next_access_vtime as `libcachesim.Util.convert_to_oracleGeneral` (0.3.5) wrote it
+    // for the same requests.
     let expected = [
         (1, 7, 100, 3),
         (2, 8, 100, -1),
@@ -154,7 +154,8 @@ fn compressed_files_are_read_and_written_and_torn_ones_are_said() {
     let written = write::oracle_general(&path, stream().map(Ok)).unwrap();
     assert!(written.bytes < 50_000 * 24 / 2);
     assert_eq!(all(&path, &Format::OracleGeneral), expected);
-    // Several consecutive frames, as parallel compressors write them; with a public trace's kind of name.
+    // The file has two zstd frames, as parallel compressors write them, and a name like that of public
+    // traces.
     let frame = fs::read(&path).unwrap();
     let twice = folder.path().join("b.oracleGeneral.zst.22");
     fs::write(&twice, [&frame[..], &frame].concat()).unwrap();

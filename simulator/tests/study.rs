@@ -1,5 +1,5 @@
-//! The study's programs and hosts: calibrated values match their targets, and a synthetic cluster goes all
-//! the way from dataset to outcome.
+//! Tests of the study's programs and hosts: calibrated compute times match their targets, and a synthetic
+//! cluster is simulated all the way from dataset to outcome.
 #![allow(clippy::unwrap_used)]
 
 use gleaner_dataset::Dataset;
@@ -47,7 +47,7 @@ fn calibration_finds_what_is_built_in() {
     assert_eq!(too_much, None);
 }
 
-/// Three days of the study's smaller cluster; the second and third are simulated.
+/// Hosts of the study's smaller cluster for three days, of which the second and third are simulated.
 fn hosts() -> Vec<Timeline> {
     let folder = tempfile::tempdir().unwrap();
     let parameters = Parameters {
@@ -156,7 +156,7 @@ fn a_seed_gives_what_it_gave() {
 #[test]
 fn clients_of_a_recorded_stream_borrow_from_a_cluster_at_once() {
     let hosts = hosts();
-    // Two ASUs read 8 MiB of their volumes three times, each one block of 8 KiB per second.
+    // Two clients (ASUs) read 8 MiB of their volumes three times, one block of 8 KiB per second.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("two.spc");
     let line = |at: u64| {

@@ -10,24 +10,24 @@ use gleaner_policy::quota::{Limits, quota};
 use gleaner_schemas::live::HostState;
 use serde::{Deserialize, Serialize};
 
-/// Largest size of a host that counts; larger ones are reduced to it, so that sums over hosts stay exact.
+/// Largest memory size that is accepted. Larger sizes are reduced to it, so that sums over hosts stay exact.
 const LARGEST_BYTES: u64 = 1 << 50;
 
 /// Memory and owner of a host at its last sample. Implausible figures are corrected: sizes below 0 are absent, and no
 /// part is larger than the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Database of the record.
+    /// Id of the database that contains the sample's record.
     pub database_id: String,
-    /// Number of the record in its database.
+    /// Sequence number of the sample's record in this database.
     pub sequence: i64,
     /// Time of the sample by the host's clock, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Time of its arrival by the collector's clock.
+    /// Arrival of the sample by the collector's clock, ms since 1970-01-01 UTC.
     pub received_time_ms: i64,
     /// Time of the sample since the host's boot.
     pub boottime_ms: Option<i64>,
-    /// Time since the sample before; `None` after a gap.
+    /// Time since the previous sample; `None` after a gap.
     pub interval_ms: Option<i64>,
     /// Physical memory and its categories, without the category correction.
     #[serde(flatten)]
@@ -48,7 +48,7 @@ pub struct Memory {
     pub owner_idle_ms: Option<i64>,
     /// The owner's part of the 5-minute load average.
     pub load5: Option<f64>,
-    /// Share of the time since the sample before in which a task waited for memory.
+    /// Share of the time since the previous sample in which a task waited for memory.
     pub memory_pressure_share: Option<f64>,
     /// Time since boot in which a task waited for memory.
     pub psi_memory_some_total_us: Option<i64>,
@@ -87,8 +87,8 @@ impl Memory {
         })
     }
 
-    /// Returns true if the sample was recorded after `known`, false for a repeated sample, as after a lost
-    /// acknowledgement.
+    /// Returns true if the sample was recorded after `known`, and false for a repeated sample. Samples are
+    /// repeated after a lost acknowledgement.
     pub(super) fn is_after(&self, known: &Self) -> bool {
         if self.database_id == known.database_id {
             self.sequence > known.sequence
@@ -97,7 +97,7 @@ impl Memory {
         }
     }
 
-    /// Computes figures that follow from this sample and the one before.
+    /// Computes the figures that need both this sample and the previous one.
     pub(super) fn learn(&mut self, before: Option<&Self>, headroom_share: Option<f64>) {
         let before = before.filter(|before| self.follows(before));
         let rule = IdleRule::default();
@@ -143,8 +143,8 @@ impl Memory {
         self.idle_quota_bytes = self.mem_available_bytes.map(|_| found.idle_quota_bytes);
     }
 
-    /// Converts a verdict's times to the wall clock. They are on the boot clock if there is one, since it cannot be
-    /// set.
+    /// Converts a verdict's times to the wall clock. The verdict's times are on the boot clock if the host
+    /// has one, since nobody can set that clock.
     fn to_wall_clock(&self, verdict: Verdict) -> HostState {
         let wall = |ms: i64| ms.saturating_add(self.wall_less_boottime_ms());
         match verdict {
@@ -159,7 +159,7 @@ impl Memory {
         }
     }
 
-    /// Verdict of the stored state; the inverse of `to_wall_clock`.
+    /// Converts the stored state to a verdict; the inverse of `to_wall_clock`.
     fn verdict(&self) -> Verdict {
         let boottime = |ms: i64| ms.saturating_sub(self.wall_less_boottime_ms());
         match self.state {
@@ -236,7 +236,7 @@ mod tests {
         last.unwrap()
     }
 
-    /// Collectors of other versions wrote these names, and tools read the status by these names.
+    /// Collectors of other versions wrote these names, and tools that read the status expect them.
     #[test]
     fn kept_and_told_under_the_names_of_the_columns() {
         let row = SampleRow {
@@ -293,7 +293,7 @@ mod tests {
         let since_time_ms = BOOT_MS + 10 * MINUTE;
         assert_eq!(idle.state, HostState::Idle { since_time_ms });
         assert_eq!(idle.quota_bytes, Some(400));
-        // 6 s of waiting per minute.
+        // Tasks waited for memory during 6 s of each minute.
         assert_eq!(idle.memory_pressure_share, Some(0.1));
     }
 

@@ -1,4 +1,4 @@
-//! The collector's knowledge of each host: its durable records, their arrival, and its problems.
+//! The collector's knowledge of each host: its durable records, the arrival of its batches, and its problems.
 //!
 //! The knowledge is in memory, and is written to `hosts.json` whenever records move from the journal to the
 //! dataset. Losing it loses no record: agents send records again whose mark is unknown, and the dataset
@@ -25,13 +25,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum length of a text about a host that is kept in memory; a full domain name has 253 bytes.
 const MOST_TEXT_BYTES: usize = 255;
-/// Maximum number of databases of one host: an agent begins another one if one is damaged.
+/// Maximum number of databases of one host. An agent begins a new database if its database is damaged.
 const MOST_DATABASES: usize = 256;
 /// Maximum number of dataset files that one host's batches may need between two seals: 400 days of every
 /// table.
 const MOST_FILES_OF_HOST: usize = 4096;
 
-/// A batch that its host may not send, for now or at all.
+/// Reason why a host may not send a batch, either for now or permanently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionError {
     /// The host has too many databases.
@@ -64,7 +64,8 @@ pub struct Host {
     pub sample_interval_ms: Option<i64>,
     /// Share of the host's physical memory that is never lent.
     pub headroom_share: Option<f64>,
-    /// Arrival of the host's last batch, ms since 1970-01-01 UTC; the aliases here are keys of earlier builds.
+    /// Arrival of the host's last batch, ms since 1970-01-01 UTC. The aliases in this struct are keys that
+    /// earlier builds wrote.
     #[serde(alias = "last_received_ms")]
     pub last_received_time_ms: Option<i64>,
     /// Time of the host's newest record, by the host's clock.
@@ -85,22 +86,24 @@ pub struct Host {
     /// Last rejection, with its time; `None` once a later batch was accepted.
     #[serde(alias = "refused")]
     pub last_rejection: Option<Rejection>,
-    /// Name in the certificate that may write for the host, if that is not the host's id.
+    /// Name in the certificate that may write for this host; absent if the certificate has the host's id.
     pub certificate_name: Option<String>,
-    /// Figures of the last sample; `None` before the first, or if an earlier build named them otherwise.
+    /// Figures of the last sample; `None` before the first sample, or if an earlier build stored them under
+    /// other names.
     #[serde(deserialize_with = "memory_or_none")]
     pub memory: Option<Memory>,
     /// Highest durable sequence number of each of the host's databases.
     pub databases: BTreeMap<String, i64>,
 }
 
-/// Reads the figures of a last sample. They are shown, never counted on: the next batch has them again.
+/// Reads the figures of a last sample, or none if they are not readable. They are only shown, and the next
+/// batch has them again.
 fn memory_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Memory>, D::Error> {
     Ok(serde_json::from_value(serde_json::Value::deserialize(from)?).unwrap_or_default())
 }
 
 impl Host {
-    /// Updates everything except the counters.
+    /// Updates all fields that depend on a batch's facts, except the counters.
     fn learn(&mut self, facts: Facts) {
         self.last_record_time_ms = self.last_record_time_ms.max(facts.last_record_time_ms);
         self.last_gap_cause = facts.last_gap_cause.or(self.last_gap_cause.take());
@@ -138,7 +141,7 @@ pub struct Rejection {
     pub reason: String,
 }
 
-/// Facts about its host in a decoded batch.
+/// Facts about a host that are read from its decoded batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     inventory: Option<Inventory>,
@@ -148,7 +151,7 @@ pub struct Facts {
     last_gap_cause: Option<String>,
 }
 
-/// The stored part of a host's inventory.
+/// Part of a host's inventory that the collector stores.
 #[derive(Clone, Debug, PartialEq)]
 struct Inventory {
     host_name: String,
@@ -161,7 +164,7 @@ impl Facts {
     /// Reads the facts from the batch.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`]: a text to be kept in memory is longer than any host's.
+    /// [`BatchError::Malformed`]: a text that must be kept in memory is too long.
     pub fn of(batch: &Batch) -> Result<Self, BatchError> {
         let facts = Self::read(batch);
         let inventory = facts.inventory.iter();
@@ -238,7 +241,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Reads the hosts known to the last run; none without a file. A damaged file is set aside.
+    /// Reads the hosts that the last run knew. Without a file there are none. A damaged file is set aside.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -267,7 +270,7 @@ impl Hosts {
         })
     }
 
-    /// Admits a batch of a host, and counts its files.
+    /// Admits a batch of a host, and counts the files that it needs.
     ///
     /// # Errors
     /// [`AdmissionError`].
@@ -294,7 +297,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Restarts the count of files: those counted before are being written.
+    /// Restarts the count of files for the next seal. The files counted so far are being written.
     pub(crate) fn files_may_grow(&self) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.clear();
@@ -335,7 +338,7 @@ impl Hosts {
         host.last_rejection = None;
     }
 
-    /// Notes that a batch of `bytes` with these facts was acknowledged.
+    /// Notes that a batch with these facts, of `bytes` bytes, was acknowledged.
     pub fn note_batch(&self, header: &Header, mut facts: Facts, bytes: u64) {
         let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
@@ -348,8 +351,8 @@ impl Hosts {
         host.sampled(header, samples);
     }
 
-    /// Notes that a batch with these facts is being sealed. They are new if the collector ended before it
-    /// saved them: an agent sends its host's name only once a day.
+    /// Notes that a batch with these facts is being sealed. The facts are new if the collector ended before
+    /// it saved them. They matter because an agent sends its host's name only once a day.
     pub fn sealed(&self, header: &Header, mut facts: Facts) {
         let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
@@ -360,7 +363,8 @@ impl Hosts {
         }
     }
 
-    /// Notes that a host was rejected. Only for known hosts: a stranger's names are not stored.
+    /// Notes a rejection of a known host. Unknown hosts are ignored, so that strangers cannot have names
+    /// stored.
     pub fn rejected(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
         if let Some(host) = self.lock().get_mut(host_id) {
             host.last_rejection = Some(Rejection {
@@ -381,8 +385,8 @@ impl Hosts {
             .copied()
     }
 
-    /// Returns true if a name in a foreign authority's certificate may write for a host: a name is bound to
-    /// the first host that it writes for, and a host to the first name.
+    /// Returns true if a name in a foreign authority's certificate may write for a host. A name is bound to
+    /// the first host that it writes for, and a host to the first name that writes for it.
     #[must_use]
     pub fn bind(&self, certificate_name: &str, host_id: &str) -> bool {
         let mut hosts = self.lock();
@@ -399,7 +403,7 @@ impl Hosts {
         host.certificate_name.as_deref() == Some(certificate_name)
     }
 
-    /// Ids of the hosts of this name.
+    /// Ids of the hosts that have this name.
     #[must_use]
     pub fn named(&self, host_name: &str) -> Vec<String> {
         let hosts = self.lock();
@@ -409,7 +413,7 @@ impl Hosts {
         named.map(|(id, _)| id.clone()).collect()
     }
 
-    /// All hosts, in their present state.
+    /// Copy of all hosts in their present state.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, Host> {
         self.lock().clone()

@@ -1,4 +1,4 @@
-//! Intake: `POST /v1/batches` and `GET /v1/mark`.
+//! Intake of batches: `POST /v1/batches` and `GET /v1/mark`.
 
 use super::App;
 use super::permissions::Writer;
@@ -26,7 +26,7 @@ use tokio::time::timeout;
 const SENT: &str = "gleaner-sent-ms";
 /// Timeout of a batch, in addition to its transfer time at [`SLOWEST_BYTES_PER_S`].
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Minimum speed of a link: slower ones must send smaller batches.
+/// Minimum speed of a host's link. Hosts with slower links must send smaller batches.
 const SLOWEST_BYTES_PER_S: u64 = 8 << 10;
 const KIB: usize = 1024;
 /// 2000-01-01 UTC: earlier records come from a clock that was not set.
@@ -37,7 +37,7 @@ const AHEAD_MS: i64 = 366 * 86_400_000;
 const AGREEING_MS: u64 = 86_400_000;
 /// Maximum bytes of a refused batch that are read before the connection is closed.
 const DISCARDED_BYTES: usize = 64 << 20;
-/// Timeout of reading these bytes.
+/// Timeout of reading the discarded bytes.
 const DISCARD: Duration = Duration::from_secs(10);
 
 /// Answer to a sender whose batch is durable.
@@ -66,7 +66,7 @@ pub(super) async fn receive(
     }
 }
 
-/// Permits of a batch, acquired before its body is read.
+/// Permits that a batch needs before its body is read.
 struct Admission<'a> {
     writer: Writer,
     length: usize,
@@ -164,8 +164,8 @@ async fn store_batch(
     })
 }
 
-/// Reason to refuse a batch whose clock was never set, or is years ahead: its records would be in a part of
-/// the dataset that nobody reads.
+/// Reason to refuse a batch whose host's clock was never set, or is more than a year ahead. Its records would
+/// be in a part of the dataset that nobody reads.
 fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
     if batch.first_time_ms < FIRST_TIME_MS {
         Some("it has records from before 2000: set that host's clock".to_owned())
@@ -176,8 +176,8 @@ fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
     }
 }
 
-/// Returns true if the sender's clock now agrees with the collector's. If they differ, either may be wrong,
-/// and no record must be lost because a collector started with a wrong clock.
+/// Returns true if the sender's clock now agrees with the collector's. If the clocks differ, either may be
+/// wrong. A collector that was started with a wrong clock must not cause the loss of records.
 fn clocks_agree(sent_ms: Option<i64>, arrived_ms: i64) -> bool {
     sent_ms.is_some_and(|sent_ms| sent_ms.abs_diff(arrived_ms) < AGREEING_MS)
 }
@@ -200,8 +200,8 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<usize, Refusal> {
     length.ok_or_else(Refusal::no_length)
 }
 
-/// Reads a part of a refused body: a sender that is still writing when the connection closes would not
-/// receive the reason.
+/// Reads and discards a part of a refused body. Otherwise a sender that is still writing when the connection
+/// closes would not receive the reason.
 pub(super) async fn discard(mut body: Body) {
     let read = async {
         let mut rest_bytes = DISCARDED_BYTES;
@@ -219,7 +219,7 @@ pub(super) async fn discard(mut body: Body) {
 async fn read_body(mut body: Body, length: usize) -> Result<Bytes, Refusal> {
     let patience = PATIENCE + Duration::from_secs(length as u64 / SLOWEST_BYTES_PER_S);
     let read = async {
-        // Grows with the received bytes: a claimed length allocates no memory.
+        // The buffer grows with the received bytes, so a false content length allocates no memory.
         let mut bytes = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|e| Refusal::malformed(e.to_string()))?;
@@ -252,14 +252,14 @@ fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
     Err(Refusal::forbidden(reason))
 }
 
-/// Database that a host asks about.
+/// Query of a host about one of its databases.
 #[derive(Debug, Deserialize)]
 pub(super) struct MarkQuery {
     host: String,
     database: String,
 }
 
-/// Last durable record of a database.
+/// Sequence number of the last durable record of a database.
 #[derive(Debug, Serialize)]
 pub(super) struct Mark {
     acknowledged_sequence: Option<i64>,

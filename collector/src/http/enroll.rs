@@ -1,4 +1,4 @@
-//! New hosts and new certificates: `POST /v1/enroll`, `POST /v1/renew`, `GET /v1/authority`.
+//! Certificates for new and known hosts: `POST /v1/enroll`, `POST /v1/renew`, `GET /v1/authority`.
 
 use super::App;
 use super::batches::{content_length, discard};
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Maximum size of a request: token, id and certificate request have some 600 bytes, the certificate request
-/// alone at most 16 KiB.
+/// Maximum size of a request. Token, id and certificate request have some 600 bytes. The certificate request
+/// alone may have 16 KiB.
 const MOST_BYTES: usize = 32 << 10;
 
 /// Limits the size of requests, since anybody may send them.
@@ -25,8 +25,8 @@ pub(super) fn bounded(route: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     route.layer(limit).layer(from_fn(reject_large_body))
 }
 
-/// Refuses a request that announces too large a body, after reading a part of it: otherwise the refusal
-/// would not reach a sender that is still writing when the connection closes.
+/// Refuses a request that announces too large a body, after reading a part of this body. Otherwise the
+/// refusal would not reach a sender that is still writing when the connection closes.
 async fn reject_large_body(request: Request, next: Next) -> Response {
     if content_length(request.headers()).is_ok_and(|length| length > MOST_BYTES) {
         discard(request.into_body()).await;
@@ -36,7 +36,7 @@ async fn reject_large_body(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// A new host's request.
+/// Request of a new host for its first certificate.
 #[derive(Debug, Deserialize)]
 pub(super) struct Enrolment {
     token: String,
@@ -44,7 +44,7 @@ pub(super) struct Enrolment {
     request_pem: String,
 }
 
-/// A known host's request.
+/// Request of a known host for its next certificate.
 #[derive(Debug, Deserialize)]
 pub(super) struct Renewal {
     request_pem: String,
@@ -57,7 +57,7 @@ pub(super) struct EnrolmentAnswer {
     authority_pem: String,
 }
 
-/// Certifies a host that has a token.
+/// Issues a certificate to a host that has a token.
 pub(super) async fn enroll(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
@@ -74,7 +74,7 @@ pub(super) async fn enroll(
     enrolled.map_err(|refusal| app.refuse(&caller.name(), refusal))
 }
 
-/// Renews the certificate of a host whose present one is valid.
+/// Renews the certificate of a host whose present certificate is valid.
 pub(super) async fn renew(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
@@ -91,7 +91,7 @@ pub(super) async fn renew(
     renewed.map_err(|refusal| app.refuse(&caller.name(), refusal))
 }
 
-/// The authority's certificate. It is public: a host checks it against its token.
+/// The authority's certificate. It is public, and a host checks it against its token.
 pub(super) async fn authority(State(app): State<Arc<App>>) -> Result<String, Refusal> {
     let read = |authority: &Authority| Ok(authority.certificate_pem().to_owned());
     with_authority(&app, read).await

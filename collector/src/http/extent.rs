@@ -1,4 +1,4 @@
-//! Size and growth of the dataset. The manifest is read only when it has changed, not at each request.
+//! Size and growth of the dataset. The manifest is read only after it has changed, not for each request.
 
 use gleaner_dataset::{Dataset, DatasetError};
 use std::os::unix::fs::MetadataExt;
@@ -63,13 +63,14 @@ impl Extent {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Bytes of a day's records, from those of the last seven days; `None` before there is an hour of records.
+    /// Bytes of new records per day, as the mean of the last seven days. `None` until the records span an
+    /// hour.
     pub(super) fn bytes_per_day(&self, now_ms: i64) -> Option<u64> {
         let from_ms = now_ms - RATE_DAYS * DAY_MS;
         let mut first_ms = now_ms;
         let mut bytes = 0.0;
         for file in &self.files {
-            // Clocks may be wrong: times in the future do not count.
+            // Clocks may be wrong, so times in the future do not count.
             let (begin, end) = (
                 file.first_time_ms.max(from_ms),
                 file.last_time_ms.min(now_ms),
@@ -86,7 +87,7 @@ impl Extent {
     }
 }
 
-/// Identity of the manifest last read: a manifest is replaced by another file, never overwritten.
+/// Identity of the manifest read last. A manifest is always replaced by another file, never overwritten.
 type Stamp = (SystemTime, u64, u64);
 
 /// Extent of the dataset as last read.
@@ -94,7 +95,7 @@ type Stamp = (SystemTime, u64, u64);
 pub(super) struct Extents(Mutex<Option<(Stamp, Extent)>>);
 
 impl Extents {
-    /// Extent of the dataset at `root`; other threads and programs write it.
+    /// Extent of the dataset at `root`, which other threads and programs may be writing.
     pub(super) fn of(&self, root: &Path) -> Extent {
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = std::fs::metadata(root.join("manifest.json")).and_then(|manifest| {
@@ -138,10 +139,10 @@ mod tests {
     #[test]
     fn growth_is_that_of_the_last_week() {
         assert_eq!(rate(vec![]), None);
-        assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour
+        assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour of records is too little
         assert_eq!(rate(vec![sealed(0.5, 0.0, 500)]), Some(1000));
         assert_eq!(rate(vec![sealed(30.0, 8.0, 500)]), None);
-        // Files older than a week are excluded, and files with a time in the future.
+        // Files that end more than a week ago do not count, and neither do times in the future.
         let files = vec![
             sealed(14.0, 0.0, 14_000),
             sealed(-1.0, -2.0, 1 << 40),

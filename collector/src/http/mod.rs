@@ -45,7 +45,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use turns::Turns;
 
-/// Maximum number of simultaneous readers of tables: each may have a host's day of rows in memory.
+/// Maximum number of simultaneous readers of tables. Each reader may need memory for one host's rows of a
+/// day.
 const READERS: usize = 8;
 
 /// State shared by the handlers.
@@ -55,7 +56,7 @@ pub(crate) struct App {
     sealer: Sealer,
     dataset: PathBuf,
     extents: Extents,
-    /// Certificate shown to clients; unset without TLS.
+    /// TLS configuration with the certificate shown to clients; unset without TLS.
     trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
     local_access: LocalAccess,
@@ -129,7 +130,7 @@ impl App {
         *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Counts a refusal, and logs it if it is news, which being busy is not.
+    /// Counts a refusal. Also logs it and notes it for the host, unless the collector was only busy.
     fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
         self.metrics.rejected(reason(refusal.status));
         if refusal.status == StatusCode::TOO_MANY_REQUESTS {

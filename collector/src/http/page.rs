@@ -1,4 +1,4 @@
-//! The status page: `GET /`. One file that loads nothing from anywhere but this collector.
+//! The status page: `GET /`. It is one file, and loads nothing except from this collector.
 
 use super::App;
 use super::refusal::Refusal;
@@ -21,7 +21,7 @@ const STYLE: &str = include_str!("../../assets/status.css");
 const SCRIPT: &str = include_str!("../../assets/status.js");
 /// Maximum number of hosts on one page, some 100 KB.
 const PAGE_HOSTS: usize = 200;
-/// Maximum length of a filter, which people type.
+/// Maximum length of a filter, which a person types.
 const FILTER_CHARS: usize = 200;
 
 /// Content security policy of the page: it may run its own script and send requests to this collector,
@@ -40,16 +40,16 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(digest))
 }
 
-/// Selection and order of hosts.
+/// Query of the status page: selection and order of hosts.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct PageQuery {
-    /// Filter: a part of a name, id, version or cause.
+    /// Filter: part of a host's name, id, version or cause of a gap.
     #[serde(default)]
     q: String,
     /// State of the requested hosts.
     #[serde(default)]
     state: String,
-    /// Column to sort by; with `-` before it, in descending order.
+    /// Column to sort by; a `-` before the column's key requests descending order.
     #[serde(default)]
     sort: String,
     /// Number of the page, from 1.
@@ -107,7 +107,7 @@ const fn column(
     }
 }
 
-/// A link that keeps the other parameters of the query.
+/// A link of the page. Its address keeps all other parameters of the present query.
 struct Link {
     id: String,
     address: String,
@@ -122,7 +122,7 @@ struct Header {
     direction: &'static str,
 }
 
-/// A host as displayed.
+/// A host as a row of the page's table.
 struct Row {
     name: String,
     host_id: String,
@@ -136,7 +136,7 @@ struct Row {
     gap_cause: String,
     version: String,
     rows: String,
-    /// Reason of the last rejection; empty without one.
+    /// Reason of the host's last rejection; empty if there is none.
     why: String,
 }
 
@@ -245,7 +245,7 @@ impl PageQuery {
             .any(|text| text.as_deref().is_some_and(has))
     }
 
-    /// Sorts by the requested column, by default by problems; equal hosts by name.
+    /// Sorts by the requested column, or by problems if none is requested. Equal hosts are sorted by name.
     fn sort(&self, hosts: &mut [HostStatus]) {
         let by_name = COLUMNS[0].compare;
         hosts.sort_by(by_name);
@@ -260,7 +260,7 @@ impl PageQuery {
         }
     }
 
-    /// Column to sort by; true for descending order.
+    /// Key of the column to sort by, and true for descending order.
     fn order(&self) -> (&str, bool) {
         match self.sort.strip_prefix('-') {
             Some(key) => (key, true),
@@ -295,7 +295,7 @@ impl PageQuery {
         }
     }
 
-    /// Links to the first and last page, and to those near the present one.
+    /// Links to the first page, to the last page, and to pages near the present one.
     fn pages(&self, number: usize, last: usize) -> Vec<Link> {
         if last == 1 {
             return Vec::new();
@@ -343,7 +343,7 @@ impl PageQuery {
     }
 }
 
-/// Percent-encodes characters that an address's query may not contain (RFC 3986, section 2.3).
+/// Percent-encodes characters that the query of an address may not contain (RFC 3986, section 2.3).
 fn percent(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -382,12 +382,12 @@ fn ago(ms: i64) -> String {
     format!("{} ago", brief_length(ms.max(0)))
 }
 
-/// Lag as text. It may be negative if clocks differ a little.
+/// Formats a lag. A lag may be negative if clocks differ a little.
 fn lag(ms: i64) -> String {
     brief_length(ms.max(0))
 }
 
-/// Headline: number of hosts, number of those heard, and their lag.
+/// Headline: number of hosts, number of hosts heard, and lag of the hosts heard.
 fn lead(status: &Status) -> String {
     let hosts = status.hosts_count;
     if hosts == 0 {
@@ -416,7 +416,7 @@ fn lead(status: &Status) -> String {
     }
 }
 
-/// Line on whether the dataset is written, and on the remaining time until the disk is full.
+/// Line that says whether the dataset is written, and how long the disk will have room.
 fn support(status: &Status) -> String {
     let written = match (&status.seal.failure, status.seal.last_sealed_time_ms) {
         (Some(_), _) => "The dataset cannot be written".to_owned(),

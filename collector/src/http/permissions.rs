@@ -19,8 +19,8 @@ pub(crate) enum Writer {
 }
 
 impl App {
-    /// Hosts that a caller may write for at present: its certificate may have been revoked since the
-    /// connection began.
+    /// Identifies the hosts for which a caller may write at present. The caller's certificate may have been
+    /// revoked since the connection began.
     pub(super) fn writer(&self, caller: &Caller) -> Result<Writer, Refusal> {
         match who(caller)? {
             CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(Writer::Local),
@@ -60,7 +60,8 @@ impl App {
         }
     }
 
-    /// Checks that a caller may give commands to the collector: on this machine, with all access.
+    /// Checks that a caller may give commands to the collector. Only programs of this machine may, and only
+    /// with all access.
     pub(super) fn may_direct(&self, caller: &Caller) -> Result<(), Refusal> {
         match who(caller)? {
             CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(()),
@@ -69,7 +70,7 @@ impl App {
     }
 }
 
-/// Certificate that a caller has shown, if it is still valid.
+/// Certificate that a caller has shown. Returns an error if the certificate is no longer valid.
 pub(super) fn certificate(caller: &Caller) -> Result<CertificateDer<'static>, Refusal> {
     who(caller)?;
     caller.certificate().cloned().ok_or_else(no_certificate)

@@ -1,4 +1,4 @@
-//! A refusal with its reason and the time of a retry.
+//! A refusal, with its reason and the time after which to try again.
 
 use crate::hosts::AdmissionError;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,9 +11,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    /// Reason and remedy.
+    /// Reason of the refusal, with its remedy.
     pub(crate) reason: String,
-    /// Time after which to send the same request again; `None`: never.
+    /// Time after which the caller may send the same request again; `None`: never.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -56,7 +56,7 @@ impl Refusal {
         )
     }
 
-    /// Refuses a request for good: the sender skips it.
+    /// Refuses a request permanently, so that the sender skips it.
     pub(crate) fn for_good(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason)
     }
@@ -94,7 +94,8 @@ impl From<BatchError> for Refusal {
         match error {
             BatchError::TooLarge { .. } => Self::too_large(error.to_string()),
             BatchError::Newer { .. } => Self {
-                // A newer record: retry until the collector is upgraded.
+                // The record is newer than this release. The sender tries again until the collector is
+                // upgraded.
                 retry_after: Some(Duration::from_secs(3600)),
                 ..Self::new(StatusCode::CONFLICT, error.to_string())
             },

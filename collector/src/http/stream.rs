@@ -1,8 +1,8 @@
-//! Rows for a reader as one Arrow IPC stream. A separate thread reads and encodes rows, and waits for the
-//! reader.
+//! Sends rows to a reader as one Arrow IPC stream. A separate thread reads and encodes the rows, and waits
+//! for the reader.
 //!
-//! Invariant: an incomplete stream cannot be mistaken for a complete one. It breaks off in the middle of
-//! a message, and the connection closes without HTTP's last chunk.
+//! Invariant: an incomplete stream cannot be mistaken for a complete one. An incomplete stream breaks off in
+//! the middle of a message, and the connection closes without HTTP's last chunk.
 
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
@@ -17,13 +17,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
 
-/// Number of rows of a record batch on the wire: small batches are joined, large ones split.
+/// Number of rows in a record batch that is sent. Small batches are joined, and large ones split.
 const BATCH_ROWS: usize = 16_384;
 /// Size of a chunk sent to the connection.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Maximum number of chunks that wait for the reader.
 const CHUNKS_WAITING: usize = 8;
-/// Beginning of a message with 64 KiB of metadata, which never follow: it marks a broken stream.
+/// First bytes of a message with 64 KiB of metadata. The metadata never follow, which marks the stream as
+/// broken.
 const BROKEN_OFF: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0];
 
 /// Reader's end of a stream.
@@ -65,7 +66,7 @@ pub(super) fn channel() -> (Sender, Receiver) {
 }
 
 impl Sender {
-    /// Sends `batches` of `schema` to the end. Blocks while the reader does not read.
+    /// Sends all `batches` of `schema`. Blocks while the reader does not read.
     pub(super) fn send(
         mut self,
         schema: &SchemaRef,
@@ -89,7 +90,7 @@ impl Sender {
         })
     }
 
-    /// Passes waiting bytes to the connection, except for at most `rest` bytes.
+    /// Passes waiting bytes to the connection, until at most `rest` bytes wait.
     fn pass_on(&mut self, rest: usize) -> io::Result<()> {
         while self.waiting.len() > rest {
             let length = self.waiting.len().min(CHUNK_BYTES);
@@ -109,7 +110,7 @@ impl Write for &mut Sender {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(()) // chunks are sent when full, the last one at the end
+        Ok(()) // chunks are sent once they are full, and the last one at the end
     }
 }
 

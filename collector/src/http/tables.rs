@@ -1,5 +1,5 @@
-//! Reading: `GET /v1/tables` and `GET /v1/tables/{table}`. These serve sealed rows, from the dataset as it was when
-//! the request arrived.
+//! Answers readers: `GET /v1/tables` and `GET /v1/tables/{table}`. These serve sealed rows, from the dataset
+//! as it was when the request arrived.
 
 use super::App;
 use super::refusal::Refusal;
@@ -92,7 +92,7 @@ fn entry(table: &Table, dataset: Option<&Dataset>) -> TableEntry {
 
 /// Parameters of a request for rows.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)] // a misspelt filter would select all hosts' rows
+#[serde(deny_unknown_fields)] // an ignored misspelt filter would select all hosts' rows
 pub(super) struct RowsQuery {
     host: Option<String>,
     from: Option<String>,
@@ -102,7 +102,7 @@ pub(super) struct RowsQuery {
     compression: Compression,
 }
 
-/// Compression of the buffers in the stream.
+/// Compression of the stream's buffers.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Compression {
@@ -186,7 +186,7 @@ fn selection(query: &RowsQuery, app: &App) -> Result<Selection, Refusal> {
     })
 }
 
-/// Resolves an id or name to the host's id.
+/// Resolves a host's id or name to its id.
 fn host_id(host: &str, app: &App) -> Result<String, Refusal> {
     if is_id(host) {
         return Ok(host.to_owned());
@@ -223,7 +223,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads and sends rows. A failure before the first rows becomes the `answer`; a later one breaks the stream off.
+    /// Reads and sends rows. A failure before the first row becomes the `answer`; a later failure breaks the
+    /// stream off.
     fn run(self, sender: Sender, answer: oneshot::Sender<Result<(), Refusal>>) {
         let mut answer = Some(answer);
         if let Err(refusal) = self.serve(sender, &mut answer)
@@ -260,7 +261,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Logs a failure of which the reader was not informed, since its stream broke off.
+    /// Logs a failure that the reader does not learn, since its stream broke off.
     fn report(&self, error: &str) {
         self.app.metrics.rejected("other");
         self.app.log_refusal(&self.reader, error);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Maximum number of simultaneous batches from programs of this machine.
 const LOCAL_TURNS: usize = 64;
 
-/// Senders with a batch in progress.
+/// Senders that have batches in progress, with the number of these batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns(Arc<Mutex<HashMap<String, usize>>>);
 

@@ -4,9 +4,9 @@
 //! "GLEANJ2\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes
 //! BLAKE3 of the 32 bytes before, 8 bytes  header (JSON)  body
 //! ```
-//! Lengths are 32-bit, little-endian. The magic is used to find the next entry after a damaged one. The frame's own
-//! hash distinguishes a damaged length from an entry that a crash cut off. Entries of version 1 ("GLEANJ1
-//! ") lack this hash, and can still be read.
+//! Lengths are 32-bit, little-endian. The magic serves to find the next entry after a damaged one. The hash
+//! of the frame itself distinguishes a damaged length from an entry that a crash cut off. Entries of version
+//! 1 (with `GLEANJ1` as magic) lack this hash, and can still be read.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -21,16 +21,16 @@ const FRAME_BYTES: usize = 8 + 4 + 4 + HASH_BYTES;
 /// Length of the hash of the frame itself.
 const CHECK_BYTES: usize = 8;
 
-/// Facts about a batch, known without decoding it.
+/// Facts about a batch that are known without decoding it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Id of the host.
     pub host_id: String,
     /// Id of the host's database.
     pub database_id: String,
-    /// Lowest sequence of the batch's records.
+    /// Lowest sequence number of the batch's records.
     pub first_sequence: i64,
-    /// Highest sequence of the batch's records.
+    /// Highest sequence number of the batch's records.
     pub last_sequence: i64,
     /// Number of rows in all tables.
     pub rows_count: u64,
@@ -41,7 +41,7 @@ pub struct Header {
     pub skew_ms: Option<i64>,
 }
 
-/// A batch with its header; the body is stored as sent.
+/// A batch with its header; the batch is stored as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Facts about the batch.
@@ -61,7 +61,7 @@ impl Entry {
         let begin = to.len();
         to.extend_from_slice(&MAGIC);
         for length in [header.len(), self.body.len()] {
-            // Both lengths are far below 4 GiB: bodies are limited on arrival.
+            // Both lengths are far below 4 GiB, since bodies are limited on arrival.
             to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         }
         to.extend_from_slice(&hash(header, &self.body));
@@ -71,7 +71,8 @@ impl Entry {
         to.extend_from_slice(&self.body);
     }
 
-    /// Parses the entry at the beginning of `bytes`; returns it with its length, or `None` without a complete entry.
+    /// Parses the entry at the beginning of `bytes`, and returns it with its length. Returns `None` if there
+    /// is no complete entry.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (frame, rest) = bytes.split_at_checked(FRAME_BYTES)?;
         let (rest, check_bytes) = if frame.starts_with(&MAGIC) {
@@ -108,8 +109,8 @@ impl Entry {
         to.drain(begin + FRAME_BYTES..begin + FRAME_BYTES + CHECK_BYTES);
     }
 
-    /// Returns true if `bytes`, which begins with no complete entry, is an entry that a crash cut off, and that was
-    /// never acknowledged. Damage to a complete entry is different.
+    /// Returns true if `bytes`, which begins with an incomplete entry, begins with one that a crash cut off.
+    /// Such an entry was never acknowledged. Returns false if a complete entry was damaged.
     pub(super) fn is_truncated(bytes: &[u8]) -> bool {
         let length = |at: usize| -> Option<usize> {
             let bytes: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
@@ -125,7 +126,7 @@ impl Entry {
                 return true;
             };
             if found != check(frame) {
-                return false; // the damaged lengths mean nothing
+                return false; // the lengths are damaged and mean nothing
             }
         }
         let size = length(8).zip(length(12));
@@ -134,7 +135,7 @@ impl Entry {
         size.is_none_or(|size| size > bytes.len())
     }
 
-    /// Offset in `bytes`, which begins with a damaged entry, at which the next entry might begin.
+    /// Offset at which the next entry might begin in `bytes`, which begins with a damaged entry.
     pub(super) fn next_after_damage(bytes: &[u8]) -> Option<usize> {
         let beginnings = bytes.windows(MAGIC.len()).enumerate().skip(1);
         let mut found = beginnings.filter(|(_, window)| *window == MAGIC || *window == MAGIC_1);

@@ -1,9 +1,9 @@
-//! The journal: stores batches durably, from before their acknowledgement until they are in the dataset.
+//! The journal stores batches durably, from before their acknowledgement until they are in the dataset.
 //!
-//! Only one thread writes. Batches that arrive during a sync are written together by the next one, so
-//! that one disk serves thousands of hosts. A full segment is closed; the sealer reads closed segments
-//! into the dataset and removes them. A crash at any point leaves each acknowledged batch in a segment,
-//! in the dataset, or in both: the dataset drops repeats.
+//! Only one thread writes. Batches that arrive during a sync are written together by the next sync, so that
+//! one disk serves thousands of hosts. A full segment is closed. The sealer moves the batches of closed
+//! segments to the dataset, and removes these segments. After a crash at any point, each acknowledged batch
+//! is in a segment, in the dataset, or in both; the dataset drops repeats.
 
 mod entry;
 mod segment;
@@ -21,12 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use tokio::sync::oneshot;
 
-/// Maximum number of batches waiting to be written; further senders must retry later.
+/// Maximum number of batches waiting to be written. Senders of further batches must try again later.
 const WAITING_BATCHES: usize = 1024;
 /// Maximum number of bytes written by one sync.
 const SYNCED_AT_ONCE_BYTES: usize = 32 << 20;
 
-/// Counts the complete entries and the lost bytes of a segment with content `bytes`. For the fuzzer only.
+/// Counts the complete entries and the lost bytes of a segment with content `bytes`. Only the fuzzer uses it.
 #[doc(hidden)]
 #[must_use]
 pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
@@ -39,14 +39,14 @@ pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
 pub struct Limits {
     /// Size at which a segment is closed.
     pub segment_bytes: u64,
-    /// Bytes of the disk to leave free: sealing needs space before it frees any.
+    /// Bytes of the disk that are left free, since sealing needs space before it frees any.
     pub reserve_bytes: u64,
 }
 
-/// Reason why a batch was not made durable. It is not in the journal, and may be sent again.
+/// Reason why a batch was not made durable. The batch is not in the journal, and may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalRefusal {
-    /// Batches arrive faster than the disk writes.
+    /// Batches arrive faster than the disk can write them.
     #[error("the collector's disk is busy")]
     Busy,
     /// The disk is full or fails.
@@ -54,7 +54,7 @@ pub enum JournalRefusal {
     Disk(String),
 }
 
-/// Callback with the headers of entries that just became durable, before their senders are answered.
+/// Callback with the headers of entries that just became durable. It runs before their senders are answered.
 pub type OnDurable = Box<dyn Fn(&[Header]) + Send>;
 
 enum Message {
@@ -123,7 +123,7 @@ impl Journal {
         written.await.unwrap_or(Err(JournalRefusal::Busy))
     }
 
-    /// Closes the segment being written; waits until that is done.
+    /// Closes the segment that is being written, and waits until it is closed.
     pub fn rotate(&self) {
         let (done, rotated) = mpsc::channel();
         if self.sender.send(Message::Rotate(done)).is_ok() {
@@ -150,7 +150,7 @@ impl Journal {
         closed + self.open_bytes.load(Ordering::Relaxed)
     }
 
-    /// Forgets a segment that was removed or set aside.
+    /// Removes a segment from the list after it was removed or set aside.
     pub(crate) fn forget(&self, number: u64) {
         self.lock().remove(&number);
     }
@@ -160,7 +160,7 @@ impl Journal {
     }
 }
 
-/// The journal's thread.
+/// State of the journal's thread.
 struct Writer {
     folder: PathBuf,
     limits: Limits,
@@ -238,7 +238,8 @@ impl Writer {
         };
         let appended = segment.append(bytes).map_err(disk);
         self.open_bytes.store(segment.bytes, Ordering::Relaxed);
-        // After a failed sync the kernel may discard unwritten data and report later syncs as successful.
+        // After a failed sync, the kernel may discard unwritten data and report later syncs as successful. So
+        // the segment is closed.
         if appended.is_err() || segment.bytes >= self.limits.segment_bytes {
             self.close();
         }
@@ -254,7 +255,7 @@ impl Writer {
     }
 }
 
-/// Bytes that may still be written on the disk of `folder`.
+/// Bytes that are free on the disk of `folder`.
 ///
 /// # Errors
 /// [`Error::Io`].

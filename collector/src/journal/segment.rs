@@ -1,4 +1,4 @@
-//! A file of the journal: appended, synced, read once and removed.
+//! A file of the journal. It is appended to and synced, later read once, and removed.
 
 use super::entry::Entry;
 use crate::Error;
@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The segment being written.
+/// The segment that is being written.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) number: u64,
@@ -17,7 +17,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Creates a segment, with a durable name.
+    /// Creates a segment, and syncs its folder so that the file survives a power failure.
     pub(super) fn create(folder: &Path, number: u64) -> Result<Self, Error> {
         let path = path(folder, number);
         let create = || -> std::io::Result<File> {
@@ -46,8 +46,8 @@ impl Segment {
                 Ok(())
             }
             Err(source) => {
-                // A partial entry must not precede the next one. If this fails too, the reader finds the next entry by
-                // its magic.
+                // A partial entry must not precede the next one, so it is cut off. If this fails too, a
+                // reader finds the next entry by its magic.
                 let _ = self.file.set_len(self.bytes);
                 let _ = self.file.seek(SeekFrom::Start(self.bytes));
                 Err(Error::io("write", &self.path)(source))
@@ -61,9 +61,11 @@ impl Segment {
 pub(crate) struct Contents {
     /// Complete entries, in order.
     pub(crate) entries: Vec<Entry>,
-    /// Bytes outside complete entries: an entry that a crash cut off (never acknowledged), or damage.
+    /// Bytes outside complete entries. They are an entry that a crash cut off (never acknowledged), or
+    /// damage.
     pub(crate) lost_bytes: usize,
-    /// True if a crash does not explain the lost bytes: the segment has its full length, or complete entries follow.
+    /// True if a crash does not explain the lost bytes: complete entries follow them, or nothing is missing
+    /// at the end.
     pub(crate) is_damaged: bool,
 }
 
@@ -117,8 +119,8 @@ pub(crate) fn remove(folder: &Path, number: u64) -> Result<(), Error> {
     fs::remove_file(&path).map_err(Error::io("remove", &path))
 }
 
-/// Stores an entry that no dataset accepts, for an administrator to inspect. Repeated after a crash, this writes the
-/// same file.
+/// Stores an entry that no dataset accepts, for an administrator to inspect. If this is repeated after a
+/// crash, it writes the same file.
 pub(crate) fn keep_rejected(
     folder: &Path,
     number: u64,
@@ -192,7 +194,8 @@ mod tests {
         let cut = contents(&whole[..whole.len() - 3]);
         assert_eq!((cut.entries.len(), cut.is_damaged), (2, false));
         assert!(cut.lost_bytes > 0);
-        // A flipped byte in the last entry, and in the middle one: both entries were acknowledged.
+        // One byte is flipped in the last entry, then one in the middle entry. Both entries were
+        // acknowledged.
         for at in [whole.len() - 3, whole.len() / 2] {
             let mut flipped = whole.clone();
             flipped[at] ^= 1;

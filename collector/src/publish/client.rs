@@ -1,5 +1,5 @@
-//! HTTP for the S3 client, by ureq: `object_store`'s own client would add a second HTTP client and a second
-//! TLS configuration to the program.
+//! HTTP connections of the S3 client, made by ureq. The HTTP client of `object_store` would add a second HTTP
+//! client and a second TLS configuration to the program.
 
 use gleaner_trust::provider;
 use http_body_util::BodyExt;
@@ -17,7 +17,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time without progress after which a connection is closed.
 const STALLED: Duration = Duration::from_secs(60);
-/// Maximum size of an answer: a list of at most a thousand objects, or an error.
+/// Maximum size of an answer, which is a list of at most a thousand objects, or an error.
 const ANSWER_BYTES: u64 = 16 << 20;
 
 /// Factory of the S3 client's HTTP connections.

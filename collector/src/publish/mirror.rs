@@ -1,4 +1,4 @@
-//! Steps that update the object store from the dataset; each leaves a complete set of files.
+//! Updates the object store from the dataset. After each step, the store has a complete set of files.
 
 use super::{Failure, Settings, Target};
 use futures_util::TryStreamExt;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 /// most 10,000 parts, of at least 5 MiB each; the dataset's files have at most some 512 MiB.
 const PART_BYTES: u64 = 8 << 20;
 
-/// The copy, with the state that is remembered about it.
+/// The copy on an object store, with facts that the collector remembers about it.
 pub(super) struct Mirror {
     dataset: PathBuf,
     name: Option<String>,
     target: Target,
     grace: Duration,
-    /// Manifest uploaded last.
+    /// Manifest that was uploaded last.
     put: Option<Vec<u8>>,
-    /// Files in the store that the manifest does not list, each with the time of that finding. A restart
-    /// forgets these times: then the files stay longer.
+    /// Files in the store that the manifest does not list, each with the time at which this was first
+    /// noticed. A restart forgets these times, so the files stay longer.
     retired: BTreeMap<String, Instant>,
 }
 
@@ -59,7 +59,7 @@ impl Mirror {
                 opened => opened?,
             };
             match self.put_all(&snapshot, pending).await {
-                // A merge happened meanwhile: the present manifest lists other files.
+                // Files were merged meanwhile, so the present manifest lists other files.
                 Err(Failure::Dataset(DatasetError::Missing { .. })) if self.is_old(&snapshot) => {}
                 done => return done.map(|()| true),
             }
@@ -103,8 +103,8 @@ impl Mirror {
         objects.try_collect().await.map_err(self.failed("list", ""))
     }
 
-    /// Checks that a manifest in the store is this dataset's: a collector that has lost its disk, or a wrong
-    /// configuration, must not replace what may be the last copy of another dataset.
+    /// Checks that a manifest in the store belongs to this dataset. A collector that has lost its disk or has
+    /// a wrong configuration must not replace what may be the last copy of another dataset.
     fn claim(&self, snapshot: &Snapshot, found: &BTreeMap<String, u64>) -> Result<(), Failure> {
         let suffix = self
             .name
@@ -219,7 +219,7 @@ impl Mirror {
     }
 }
 
-/// Checks before the upload that the file is as sealed: otherwise each attempt would upload it in vain.
+/// Checks that the file is as it was sealed. Otherwise each attempt would upload a damaged file in vain.
 /// Leaves the file at its beginning.
 fn prove(file: &File, path: &Path, entry: &FileEntry) -> Result<(), Failure> {
     let mut hash = blake3::Hasher::new();

@@ -1,8 +1,9 @@
 //! Keeps a copy of the dataset on an object store, where other engines can read it.
 //!
-//! A separate thread does this on notice from the sealer, so that sealing never waits for a network. Files
-//! are uploaded first, then the manifest in one request; files that no manifest lists are removed an hour
-//! later. So readers of the manifest find a consistent set at any moment, however the collector ends.
+//! A separate thread updates the copy when the sealer notifies it, so that sealing never waits for a network.
+//! The thread uploads files first, and then the manifest in one request. It removes files that no manifest
+//! has listed for an hour. So readers of the manifest find a consistent set at any moment, however the
+//! collector ends.
 
 mod client;
 mod mirror;
@@ -22,9 +23,9 @@ use tokio::runtime::Runtime;
 
 /// Interval of full comparisons, which restore files that other programs removed.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
-/// Maximum wait after the first failure; it doubles with each further one.
+/// Wait after the first failure. It doubles with each further failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// Maximum wait after many failures.
+/// Maximum wait after repeated failures.
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
 
 /// Settings of the copy.
@@ -32,7 +33,7 @@ const RETRY_AT_MOST: Duration = Duration::from_secs(300);
 pub struct Settings {
     /// Object store, with the place in it.
     pub target: Target,
-    /// Time for which files stay that the manifest no longer lists, for readers of an earlier manifest.
+    /// Time for which files stay after the manifest no longer lists them, for readers of an earlier manifest.
     pub grace: Duration,
 }
 
@@ -120,7 +121,7 @@ impl Publisher {
 
     /// Notifies the publisher that the dataset may have changed.
     pub(crate) fn tell(&self) {
-        let _ = self.told.try_send(()); // full: a notice is pending already
+        let _ = self.told.try_send(()); // if the channel is full, a notice is pending already
     }
 
     /// Progress of the copy.
@@ -179,8 +180,8 @@ impl Work {
     }
 }
 
-/// Waits until there is work: the time is over, or a notice arrives and `listens` is true. Returns false if
-/// no sender is left.
+/// Waits until there is work: `at_most` has passed, or a notice arrives and `listens` is true. Returns false
+/// if no sender of notices is left.
 fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
     let until = Instant::now() + at_most;
     loop {
@@ -192,7 +193,7 @@ fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
     }
 }
 
-/// Text of an error with its causes, unless the error's text contains them.
+/// Text of an error, followed by its causes unless the text contains them.
 fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();

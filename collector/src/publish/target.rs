@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time for which a single request is repeated; after that the failure is reported, and all steps are
-/// tried again.
+/// Time for which a single request is repeated. After that the failure is reported, and all steps are tried
+/// again.
 const RETRY: Duration = Duration::from_secs(30);
 const RETRIES: usize = 3;
 
@@ -76,7 +76,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Opens the store in its present state.
+    /// Opens the store as it is at present.
     pub(super) fn open(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         Ok(match &self.place {
             // The folder must exist: if a disk is not mounted, its empty mount point must not be

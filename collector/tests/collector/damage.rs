@@ -1,5 +1,5 @@
-//! Files of the dataset that the disk altered: they are named and set aside, and the others are
-//! served.
+//! Tests files of the dataset that the disk altered: the collector names them, sets them aside, and serves
+//! the others.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, program};
@@ -19,7 +19,7 @@ fn upkeep(command: &str, dataset: &Path) -> (i32, Value) {
     (output.status.code().unwrap(), said)
 }
 
-/// Path of the only file of a table, which has one day.
+/// Path of a table's only file; the table has rows of one day.
 fn file(dataset: &Path, table: &str) -> PathBuf {
     let only = |folder: &Path| {
         fs::read_dir(folder)
@@ -80,7 +80,7 @@ fn verify_names_what_is_damaged_and_repair_serves_the_rest() {
     let status = collector.get("/v1/status").1;
     let rows = status["dataset_rows_count"].as_u64().unwrap();
     assert_eq!(rows + lost, 2 * 1998 * 4, "{status}");
-    // The collector continues.
+    // The collector still accepts and seals batches.
     assert_eq!(collector.send(&body(&id(3), &id(9), 3..=5)).0, 200);
     collector.seal();
     assert_eq!(sequences(&dataset, &id(3)), [3, 4, 5]);
@@ -100,7 +100,7 @@ fn damage_does_not_keep_a_running_collector_from_sealing() {
         .unwrap()
         .set_len(100)
         .unwrap();
-    // The search for repeats reads the truncated file.
+    // When the collector looks for repeated rows, it reads the truncated file.
     assert_eq!(collector.send(&body(&host, &database, 3..=12)).0, 200);
     collector.seal();
     collector.hear("set aside");

@@ -1,5 +1,5 @@
-//! A full disk: senders have to retry, no acknowledged record is lost, and the collector recovers by
-//! itself.
+//! Tests a full disk: senders have to try again, no acknowledged record is lost, and the collector recovers
+//! by itself.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, program, wait_for};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Starts a collector whose data are on a small disk in a mount namespace of its own.
+/// Starts a collector whose data are on a small disk, which is mounted in a mount namespace of its own.
 fn start_on_small_disk(folder: &Path, reserve: &str) -> (Collector, PathBuf) {
     let config = format!(
         "local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"1h\"\ndisk_reserve = \"{reserve}\"\n"

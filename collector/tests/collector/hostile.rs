@@ -1,5 +1,5 @@
-//! Batches made to do harm: memory and files stay limited, the batches are refused with a reason, and other hosts are
-//! served.
+//! Tests batches made to do harm: memory and files stay limited, the batches are refused with a reason, and
+//! other hosts are served.
 
 use crate::made::{START_MS, body, id, inventory_of, sample, sequences, tables};
 use crate::running::{Collector, agent};
@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Makes a batch with this many rows and no column.
+/// Makes a batch with this many rows and no columns.
 fn without_columns(rows: usize) -> Vec<u8> {
     let (_, like) = tables(&id(1), &id(2), 1..=1).remove(0);
     let schema = Arc::new(Schema::new_with_metadata(
@@ -54,7 +54,7 @@ fn a_small_batch_of_very_many_rows_takes_no_memory() {
     assert!(batch.len() < 1000, "{}", batch.len());
     refused(&collector, &batch, "there is no column host_id");
     let grown = peak_bytes(collector.id()).saturating_sub(before);
-    assert!(grown < 64 << 20, "{grown} bytes more"); // it was 2.6 GiB
+    assert!(grown < 64 << 20, "{grown} bytes more"); // without the limit it was 2.6 GiB
     assert_eq!(collector.send(&body(&id(1), &id(2), 2..=2)).0, 200);
 }
 
@@ -64,7 +64,7 @@ fn dates_beyond_reason_and_a_day_a_row_are_refused() {
     let collector = Collector::start(folder.path(), "");
     let at = |time_ms| sample(&id(1), &id(2), 1, time_ms, SampleRow::default());
     refused(&collector, &at(0), "before 2000");
-    refused(&collector, &at(4_102_444_800_000), "a year ahead"); // 2100
+    refused(&collector, &at(4_102_444_800_000), "a year ahead"); // the year 2100
     let mut days = Vec::new();
     for sequence in 1..=1000 {
         let time_ms = START_MS - sequence * DAY_MS;
@@ -80,7 +80,8 @@ fn dates_beyond_reason_and_a_day_a_row_are_refused() {
     assert_eq!(collector.send(&Batch::encode(&days[..100]).unwrap()).0, 200);
 }
 
-/// If the sender's clock is right now, the record is wrong for good; if the two clocks differ, either may be wrong.
+/// If the sender's clock agrees with the collector's, the old date is wrong for good. If the clocks differ,
+/// either may be wrong.
 #[test]
 fn a_misdated_record_is_refused_for_good_once_the_clocks_agree() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +133,7 @@ fn texts_and_databases_of_a_host_are_bounded() {
         admit(admitted),
         Err(AdmissionError::Databases { .. })
     ));
-    assert_eq!(admit(0), Ok(())); // known databases continue
+    assert_eq!(admit(0), Ok(())); // a known database is still admitted
 }
 
 #[test]
@@ -158,11 +159,11 @@ fn files_of_a_host_between_two_seals_are_bounded() {
         hosts.admit(&header(1), days(day)),
         Err(AdmissionError::Files { .. })
     ));
-    assert_eq!(hosts.admit(&header(1), days(0)), Ok(())); // files that will be written in any case
-    assert_eq!(hosts.admit(&header(2), days(day)), Ok(())); // another host's files
+    assert_eq!(hosts.admit(&header(1), days(0)), Ok(())); // the files of these days are counted already
+    assert_eq!(hosts.admit(&header(2), days(day)), Ok(())); // another host has its own limit
 }
 
-/// An entry in the form of an earlier release's journal.
+/// Makes an entry in the form of an earlier release's journal.
 fn entry(header: &Header, body: &[u8]) -> Vec<u8> {
     let header = serde_json::to_vec(header).unwrap();
     let mut hash = [0; 16];
@@ -222,7 +223,8 @@ fn a_bad_entry_of_the_journal_is_set_aside_and_the_others_are_sealed() {
         let expected: Vec<i64> = expected.collect();
         assert_eq!(sequences(&collector.dataset(), &id(host)), expected);
     }
-    // As if the collector had ended before it removed the segment: the same rows are sealed once.
+    // The segment is restored, as if the collector had ended before removing it. Its rows must be sealed only
+    // once.
     collector.kill();
     std::fs::write(journal.join("000000000001.journal"), segment.concat()).unwrap();
     let collector = Collector::start(folder.path(), "");

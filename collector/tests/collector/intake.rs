@@ -1,4 +1,4 @@
-//! Batches are acknowledged on arrival, and their rows are in the dataset once and in the right
+//! Tests that batches are acknowledged on arrival, and that each row is in the dataset once and in the right
 //! place.
 
 use crate::made::{START_MS, body, id, inventory, sequences, tables_from};
@@ -31,7 +31,7 @@ fn repeated_late_and_shuffled_batches_end_in_their_place_once() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
     let (host, database) = (id(1), id(2));
-    // The third record is after midnight; the batches of the first day arrive last.
+    // The third record is after midnight, and the batches of the first day arrive last.
     for sequences in [9..=12, 5..=8, 9..=12, 7..=10, 1..=4, 1..=4] {
         let (status, answer) = collector.send(&body(&host, &database, sequences));
         assert_eq!(status, 200, "{answer}");
@@ -85,7 +85,7 @@ fn what_is_acknowledged_outlives_the_collector() {
     drop(collector);
     let collector = Collector::start(folder.path(), "");
     assert_eq!(collector.mark(&host, &database), Some(3));
-    // Segments of an earlier run are sealed on start.
+    // At its start, the collector seals the segments of an earlier run.
     wait_for("the journal to be sealed", || {
         collector.dataset().join("manifest.json").exists()
             && collector.get("/v1/status").1["journal_bytes"] == 0
@@ -143,7 +143,7 @@ fn many_small_seals_become_few_files() {
 fn days_are_kept_as_long_as_they_are_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "[retention]\ndetails_days = 1");
-    // Records of a day long ago, well before midnight.
+    // The records are of a day long ago, and none of them crosses midnight.
     let old = tables_from(
         START_MS - 400 * 86_400_000 - 3_600_000,
         &id(1),
@@ -226,7 +226,7 @@ fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_
         "{said}"
     );
     assert_eq!(sent(), 200);
-    // Without the command, the seal would be due in an hour.
+    // Without the command, the batch would be sealed in an hour.
     wait_for("the dataset", || {
         collector.dataset().join("manifest.json").exists()
     });
@@ -256,7 +256,7 @@ fn what_is_no_batch_is_refused_and_told_why() {
         assert!(answer["error"].as_str().unwrap().contains(why), "{answer}");
         assert_eq!(answer["retry"], false);
     }
-    // A valid batch succeeds over the same connection.
+    // Over the same connection, a valid batch succeeds.
     assert_eq!(
         try_post(&agent, &url, &body(&id(1), &id(2), 1..=1))
             .unwrap()
@@ -277,7 +277,7 @@ fn the_same_refusal_is_logged_once() {
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
     assert_eq!(collector.send(b"hello").0, 400);
     collector.hear("refused");
-    collector.hear("refused"); // after the valid batch it is news again
+    collector.hear("refused"); // after the valid batch, a refusal is logged again
     assert_eq!(collector.get("/v1/status").0, 200);
     assert!(
         collector

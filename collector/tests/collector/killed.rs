@@ -1,5 +1,5 @@
-//! `kill -9` of the collector at random moments with batches in progress: acknowledged records are
-//! there, and every row is there once after the senders have repeated the others.
+//! Tests `kill -9` of the collector at random moments with batches in progress. All acknowledged records are
+//! in the dataset. After the senders have repeated the other records, every row is there once.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, agent, try_post};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const SENDERS: u64 = 4;
 const BATCH: i64 = 7;
 
-/// A host that sends its records in order, and repeats each until it is acknowledged.
+/// A host that sends its records in order, and repeats each batch until it is acknowledged.
 struct Sender {
     host: String,
     acknowledged: AtomicU64,
@@ -99,8 +99,8 @@ fn killed_at_any_moment_it_loses_nothing_and_repeats_nothing() {
         let last = i64::try_from(sender.acknowledged.load(Ordering::SeqCst)).unwrap();
         let found = sequences(&collector.dataset(), &sender.host);
         assert!(last > 0);
-        // A batch may have become durable without an acknowledgement, and is sent again; in the end all
-        // batches are acknowledged.
+        // A batch may have become durable without an acknowledgement; then the sender repeats it. In the end
+        // all batches are acknowledged.
         let expected: Vec<i64> = (1..=i64::try_from(found.len()).unwrap()).collect();
         assert_eq!(found, expected, "{}", sender.host);
         assert!((last..=last + BATCH).contains(found.last().unwrap()));
@@ -118,7 +118,7 @@ fn killed_at_any_moment_it_loses_nothing_and_repeats_nothing() {
     assert_eq!(dataset.verify().problems, []);
 }
 
-/// Random time of a kill; seeded by the clock.
+/// Random number for the time of a kill, taken from the clock.
 fn random() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::from(now.subsec_nanos()).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33

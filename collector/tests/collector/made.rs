@@ -1,4 +1,4 @@
-//! Batches for the tests, whose rows' values follow from their identity, and the rows that a dataset has.
+//! Makes batches for the tests, whose values follow from the rows' identity, and reads the rows of a dataset.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -8,7 +8,7 @@ use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, ProcessRow, SampleRow};
 use std::path::Path;
 
-/// 2026-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
+/// 2026-11-20 23:59:00 UTC. From a minute later on, rows belong to the next day.
 pub(crate) const START_MS: i64 = 1_795_219_140_000;
 pub(crate) const PROCESSES: i64 = 3;
 
@@ -17,7 +17,7 @@ pub(crate) fn id(n: u64) -> String {
     format!("{n:032x}")
 }
 
-/// Rows of `samples` and `processes` of the records `sequences` of a host's database.
+/// Rows of the tables `samples` and `processes` for the records `sequences` of a host's database.
 pub(crate) fn tables(
     host: &str,
     database: &str,
@@ -26,7 +26,7 @@ pub(crate) fn tables(
     tables_from(START_MS, host, database, sequences)
 }
 
-/// Like [`tables`], with another start time.
+/// Like [`tables`], but the first record is at another time.
 pub(crate) fn tables_from(
     start_ms: i64,
     host: &str,
@@ -62,7 +62,7 @@ pub(crate) fn tables_from(
     ]
 }
 
-/// Batch of [`tables`] as sent.
+/// Makes a batch of these [`tables`], as an agent sends it.
 pub(crate) fn body(
     host: &str,
     database: &str,
@@ -71,7 +71,7 @@ pub(crate) fn body(
     Batch::encode(&tables(host, database, sequences)).unwrap()
 }
 
-/// Batch of one sample of a host.
+/// Makes a batch with one sample of a host.
 pub(crate) fn sample(
     host: &str,
     database: &str,
@@ -90,12 +90,12 @@ pub(crate) fn sample(
     Batch::encode(&[(SampleRow::TABLE, samples.finish().unwrap())]).unwrap()
 }
 
-/// Batch of a host's inventory and a gap.
+/// Makes a batch with a host's inventory and a gap.
 pub(crate) fn inventory(host: &str, database: &str, sequence: i64) -> Vec<u8> {
     inventory_of(host, database, sequence, "otter")
 }
 
-/// Like [`inventory`], for a host of this name.
+/// Like [`inventory`], but the host has this name.
 pub(crate) fn inventory_of(host: &str, database: &str, sequence: i64, name: &str) -> Vec<u8> {
     let identity = Identity {
         host_id: host,
@@ -124,8 +124,8 @@ pub(crate) fn inventory_of(host: &str, database: &str, sequence: i64, name: &str
     .unwrap()
 }
 
-/// Sequence numbers of a host's samples in a dataset, in its order; checks that each has its processes
-/// and its values.
+/// Sequence numbers of a host's samples, in the order of the dataset. Checks that each sample has its values
+/// and its processes.
 pub(crate) fn sequences(dataset: &Path, host: &str) -> Vec<i64> {
     let dataset = Dataset::open(dataset).unwrap();
     let rows = dataset

@@ -1,4 +1,4 @@
-//! Tests of the built collector.
+//! Tests of the collector as a built program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod damage;

@@ -1,4 +1,4 @@
-//! Hosts' last samples in status and metrics: kept over restarts, and absent for silent hosts.
+//! Tests the hosts' last samples in status and metrics: they survive restarts, and silent hosts show none.
 
 use crate::made::{id, inventory, sample};
 use crate::running::Collector;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const MINUTE: i64 = 60_000;
 
-/// Sample of a host whose owner left an hour before its first sample; `n` is the sample's number.
+/// Makes sample number `n` of a host whose owner left an hour before its first sample.
 fn calm(n: i64) -> SampleRow {
     SampleRow {
         boottime_ms: Some(n * 2 * MINUTE),
@@ -66,7 +66,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
     send(&collector, 4);
     let told = memory(&collector);
     assert_eq!(told["state"], "idle");
-    assert_eq!(told["since_time_ms"], time(1)); // calm since the first sample, before which nothing is known
+    assert_eq!(told["since_time_ms"], time(1)); // idle since the first sample; nothing is known of the time before
     assert_eq!(
         (
             &told["available_bytes"],
@@ -80,8 +80,8 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
     send(&collector, 2);
     send(&collector, 4);
     assert_eq!(memory(&collector), told);
-    // The killed collector has the last sample only in its journal; the idle state continues from
-    // the saved one.
+    // The killed collector has the last sample only in its journal. The new collector continues the idle
+    // state from the saved state.
     collector.kill();
     let collector = Collector::start(folder.path(), "");
     collector.seal();
@@ -136,7 +136,7 @@ fn metrics_sum_to_physical_memory_and_leave_out_hosts_that_are_off() {
             .any(|line| line.contains("memory_pressure_ratio"))
     );
 
-    // The same host after a day without a batch.
+    // The same host is shown after a day without a batch.
     collector.seal();
     assert_eq!(collector.end(), Some(0));
     let file = folder.path().join("data/hosts.json");
@@ -157,7 +157,8 @@ fn metrics_sum_to_physical_memory_and_leave_out_hosts_that_are_off() {
     }
     assert_eq!(memory(&collector)["available_bytes"], 601);
 
-    // A file of an earlier build, with other keys: the host is known, its memory only by its next batch.
+    // An earlier build wrote the file with other keys. The host is still known, but its memory only after its
+    // next batch.
     assert_eq!(collector.end(), Some(0));
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("received_time_ms", "received_ms")).unwrap();

@@ -1,4 +1,4 @@
-//! The copy on an object store: a folder, or S3 as emulated by moto, which tests/setup installs.
+//! Tests the copy on an object store: in a folder, or on S3 as emulated by moto, which tests/setup installs.
 
 use crate::made::{START_MS, body, id, sequences};
 use crate::running::{Collector, program, wait_for};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use ureq::Agent;
 use ureq::tls::TlsConfig;
 
-/// Names of the Arrow files below `root`, as in the manifests.
+/// Names of the Arrow files below `root`, written as in a manifest.
 fn files_in(root: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut folders = vec![root.to_owned()];
@@ -66,7 +66,7 @@ fn a_folder_has_the_same_dataset() {
     for n in 0..3 {
         add(&collector, n * 10 + 1..=n * 10 + 10);
         wait_for("the copy", || is_same(&collector.dataset(), &mirror));
-        // Complete at any time: every file that the manifest lists is there as sealed.
+        // The copy is complete at any time: every file that its manifest lists is there as it was sealed.
         assert_eq!(Dataset::open(&mirror).unwrap().verify().problems, []);
         let expected: Vec<i64> = (1..=n * 10 + 10).collect();
         assert_eq!(sequences(&mirror, &id(1)), expected);
@@ -121,7 +121,7 @@ fn what_a_merge_replaced_goes_after_the_grace_and_nothing_else() {
     let collector = Collector::start(folder.path(), &config);
     let mut sealed = BTreeSet::new();
     for n in 3..=10 {
-        add(&collector, n..=n); // all of one day
+        add(&collector, n..=n); // all records are of one day
         wait_for("the copy", || is_same(&collector.dataset(), &mirror));
         sealed.extend(files_in(&mirror));
     }
@@ -165,7 +165,7 @@ fn several_collectors_publish_beside_each_other() {
     assert_eq!(Dataset::open(&mirror).unwrap().verify().problems, []);
 }
 
-/// Causes two more updates of the store, the second after the grace period.
+/// Makes the collector update the store two more times, the second time after the grace period.
 fn add_after_the_grace(collector: &Collector, host: u64) {
     let published_ms = || {
         publish(collector)["last_published_time_ms"]
@@ -193,7 +193,7 @@ fn a_dataset_of_others_is_not_replaced() {
     add(&collector, 1..=10);
     wait_for("the copy", || is_same(&collector.dataset(), &mirror));
     drop(collector);
-    // As after the loss of the collector's disk: the copy may be all that is left.
+    // The collector's disk is lost, so the copy may be all that remains.
     fs::remove_dir_all(folder.path().join("data")).unwrap();
     let config = format!("{config}\npublish_grace = \"1s\"");
     let collector = Collector::start(folder.path(), &config);
@@ -218,7 +218,7 @@ fn a_copy_is_whole_whenever_the_collector_is_killed() {
         let next = round * 100;
         let (status, answer) = collector.send(&body(&id(1), &id(2), next..=next + 20));
         assert_eq!(status, 200, "{answer}");
-        // At a different step each time: while listing, uploading files, or replacing the manifest.
+        // Each kill strikes at a different step: while listing, uploading files, or replacing the manifest.
         collector.seal();
         std::thread::sleep(Duration::from_micros(500 * round.cast_unsigned()));
         collector.kill();
@@ -253,7 +253,7 @@ fn a_store_that_never_answers_holds_nothing_up() {
     assert_eq!(sequences(&collector.dataset(), &id(1)), expected);
     assert_eq!(publish(&collector)["last_published_time_ms"], Value::Null);
     assert_eq!(collector.end(), Some(0));
-    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // it times out after 60
+    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // the connection times out after 60 s
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn what_was_damaged_here_does_not_get_there() {
     assert!(!mirror.join("manifest.json").exists());
 }
 
-/// moto's server with TLS, and a certificate of the deployment.
+/// A server of moto with TLS and a certificate of the deployment.
 struct Moto {
     child: Child,
     url: String,
@@ -309,7 +309,7 @@ impl Moto {
 
     fn get(&self, path: &str) -> Option<Vec<u8>> {
         let address = format!("{}/traces/{path}", self.url);
-        // moto checks only that there is a signature.
+        // moto only checks that there is a signature, not that it is right.
         let request = client().get(&address).header("Authorization", "AWS test:");
         let mut answer = request.call().unwrap();
         let body = answer.body_mut().with_config().limit(1 << 30);
@@ -333,7 +333,7 @@ impl Drop for Moto {
     }
 }
 
-/// Trusts any server: only the collector's own checks are tested.
+/// Makes a client that trusts any server, since only the collector's own checks are tested.
 fn client() -> Agent {
     let tls = TlsConfig::builder()
         .disable_verification(true)
@@ -346,7 +346,7 @@ fn client() -> Agent {
         .into()
 }
 
-/// A host's processes, with names that cannot be compressed.
+/// Makes a batch of a host's processes, whose names cannot be compressed.
 fn incompressible() -> Vec<u8> {
     let (host, database) = (id(1), id(9));
     let mut rows = RowsBuilder::new(&ProcessRow::TABLE);
@@ -410,7 +410,7 @@ fn s3_by_tls_has_the_same_dataset_also_after_it_was_away() {
     wait_for("the copy", is_there);
     collector.hear("publishing again");
     for n in 3..=10 {
-        add(&collector, n..=n); // all of one day
+        add(&collector, n..=n); // all records are of one day
         wait_for("the copy", is_there);
     }
     let is_exact = || {

@@ -1,4 +1,4 @@
-//! A running collector for the tests.
+//! Runs a collector for the tests.
 
 pub(crate) use gleaner_harness::wait_for;
 use gleaner_harness::{PATIENCE, Running};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use ureq::Agent;
 
-/// A running collector; killed when dropped.
+/// A collector started by a test; killed when dropped.
 pub(crate) struct Collector {
     running: Running,
     /// Address of the plain listener.
@@ -18,17 +18,18 @@ pub(crate) struct Collector {
     data: PathBuf,
 }
 
-/// Status and document of an answer.
+/// Status code and JSON document of an answer.
 pub(crate) type Answer = (u16, Value);
 
 impl Collector {
-    /// Starts with full access on a loopback port of its own, and `more` lines of configuration.
+    /// Starts a collector with full access on its own loopback port; `more` has further lines of
+    /// configuration.
     pub(crate) fn start(folder: &Path, more: &str) -> Self {
         let config = format!("local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
         Self::start_as(folder, &config, &mut Command::new(program()))
     }
 
-    /// Starts the collector by `command`, which names the program, perhaps after a wrapper.
+    /// Starts the collector with `command`, which names the program or a wrapper of it.
     pub(crate) fn start_as(folder: &Path, config: &str, command: &mut Command) -> Self {
         let file = folder.join("collector.toml");
         let data = folder.join("data");
@@ -65,7 +66,7 @@ impl Collector {
         self.hear(words)
     }
 
-    /// Output since the last call.
+    /// Lines of output since the last call.
     pub(crate) fn said(&self) -> Vec<String> {
         self.running.said()
     }
@@ -87,7 +88,7 @@ impl Collector {
         try_post(&agent(), &format!("{}/v1/batches", self.url), body).unwrap()
     }
 
-    /// Answer to `GET path`.
+    /// Sends `GET path`, and returns the answer.
     pub(crate) fn get(&self, path: &str) -> Answer {
         try_get(&agent(), &format!("{}{path}", self.url)).unwrap()
     }
@@ -105,12 +106,12 @@ impl Collector {
         assert_eq!(answer.0, 200, "{answer:?}");
     }
 
-    /// Ends the collector like systemd; returns its exit code.
+    /// Ends the collector as systemd does, and returns its exit code.
     pub(crate) fn end(self) -> Option<i32> {
         self.running.end().0
     }
 
-    /// Ends the collector like a power failure, as far as a process can be affected.
+    /// Kills the collector, which resembles a power failure as far as a process can notice.
     pub(crate) fn kill(&self) {
         self.running.kill();
     }

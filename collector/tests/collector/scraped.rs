@@ -1,4 +1,4 @@
-//! `/metrics`, scraped by a real Prometheus: Debian's, which tests/setup unpacks.
+//! Tests `/metrics` with a real Prometheus: Debian's, which tests/setup unpacks.
 
 use crate::made::{body, id, inventory};
 use crate::running::{Collector, agent, try_get, wait_for};
@@ -53,14 +53,14 @@ impl Prometheus {
         }
     }
 
-    /// Value of a query; `None` without a value.
+    /// Value of a query; `None` if the query has no value.
     fn query(&self, query: &str) -> Option<f64> {
         let query = query
             .replace('"', "%22")
             .replace('{', "%7B")
             .replace('}', "%7D");
         let address = format!("{}/api/v1/query?query={query}", self.url);
-        let (_, answer) = try_get(&agent(), &address).ok()?; // it may not listen yet
+        let (_, answer) = try_get(&agent(), &address).ok()?; // Prometheus may not listen yet
         let result = answer["data"]["result"].as_array()?.first()?.clone();
         result["value"][1].as_str()?.parse().ok()
     }
@@ -73,8 +73,8 @@ impl Drop for Prometheus {
     }
 }
 
-/// Address that was free just now: Prometheus reports the configured port, not the actual one, so that port 0
-/// cannot be used.
+/// An address that was free just now. Port 0 cannot be used, since Prometheus reports the configured port
+/// instead of the actual one.
 fn unused_address() -> String {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     socket.local_addr().unwrap().to_string()
@@ -85,7 +85,8 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
     let prometheus = Prometheus::start(folder.path(), &collector.url);
-    // Scraped from before the first host until after the last; one host has a name that needs escaping.
+    // Prometheus scrapes from before the first host sends until after the last. One host has a name that
+    // needs escaping.
     wait_for("a first scrape", || prometheus.query("up") == Some(1.0));
     let mut rows: u64 = 0;
     for number in 1..=20 {
@@ -134,7 +135,7 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     );
 }
 
-/// Starts a collector with all metrics: it has published its dataset.
+/// Starts a collector that has all metrics, since it has published its dataset.
 fn publishing(folder: &Path) -> Collector {
     let mirror = folder.join("mirror");
     std::fs::create_dir(&mirror).unwrap();
@@ -204,8 +205,8 @@ fn promtool_finds_nothing_to_say_about_the_metrics() {
     assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
 }
 
-/// Converts to the text format before OpenMetrics, the only one that promtool reads: there a counter's family
-/// has the name of its samples.
+/// Converts to the older text format, the only one that promtool reads. In that format, a counter's family
+/// has the same name as its samples.
 fn older(openmetrics: &str) -> String {
     let counters: Vec<&str> = openmetrics
         .lines()

@@ -1,4 +1,4 @@
-//! The collector's status: page, JSON, metrics and command.
+//! Tests the collector's status: page, JSON, metrics and command.
 
 use crate::made::{body, id, inventory};
 use crate::running::{Collector, agent, program, wait_for};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// A page's text and headers, as a browser gets them.
+/// Text and headers of a page, as a browser receives them.
 fn page(collector: &Collector, query: &str) -> (String, ureq::http::HeaderMap) {
     let address = format!("{}/{query}", collector.url);
     let mut answer = agent().get(&address).call().unwrap();

@@ -1,4 +1,4 @@
-//! Slow and malformed senders: they are disconnected, if possible with a reason, and delay nobody else.
+//! Tests slow and malformed senders. They are disconnected, if possible with a reason, and delay nobody else.
 
 use crate::made::{body, id};
 use crate::running::{Collector, wait_for};
@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Longer than the timeout of a stranger, on a machine that is building something.
+/// Maximum time until a stranger is disconnected. It exceeds the collector's timeout, since this machine may
+/// be busy with a build.
 const GIVEN_UP: Duration = Duration::from_secs(80);
 
 fn connect(url: &str) -> TcpStream {
@@ -16,7 +17,7 @@ fn connect(url: &str) -> TcpStream {
     socket
 }
 
-/// Reads until the other end closes.
+/// Reads until the collector closes the connection.
 fn read_to_end(mut socket: TcpStream) -> String {
     let mut answer = Vec::new();
     match socket.read_to_end(&mut answer) {
@@ -32,7 +33,7 @@ fn connections_that_say_nothing_are_closed_and_do_not_count_for_others() {
     let deployment = Deployment::new();
     let collector = deployment.start("connections_limit = 8");
     let url = collector.tls_url.clone().unwrap();
-    // Six of the eight connections are used by clients that never begin a handshake.
+    // Clients that never begin a handshake use six of the eight connections.
     let silent: Vec<_> = (0..6).map(|_| connect(&url)).collect();
     let (host, batch) = (deployment.host(&id(1)), body(&id(1), &id(2), 1..=1));
     let begin = Instant::now();
@@ -50,7 +51,7 @@ fn more_connections_than_there_are_places_are_turned_away_until_some_end() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "connections_limit = 4");
     let held: Vec<_> = (0..4).map(|_| connect(&collector.url)).collect();
-    // The limit is reached once the collector has accepted the connections.
+    // The limit applies once the collector has accepted the other connections.
     wait_for("a connection to be turned away", || {
         let socket = connect(&collector.url);
         socket
@@ -95,7 +96,7 @@ fn a_stranger_who_says_it_slowly_is_given_up() {
     let head = "POST /v1/enroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20000\r\n\r\n{";
     stream.write_all(head.as_bytes()).unwrap();
     let begin = Instant::now();
-    // Sends a byte now and then, and never the end.
+    // The client sends a byte now and then, and never the end of its request.
     while stream.write_all(b" ").and_then(|()| stream.flush()).is_ok() {
         assert!(begin.elapsed() < GIVEN_UP, "not given up");
         std::thread::sleep(Duration::from_millis(200));
@@ -124,7 +125,7 @@ fn what_a_stranger_sends_is_bounded_and_so_is_what_is_logged_of_it() {
     for i in 0..300 {
         assert_eq!(ask(format!("z{i}")), 403);
     }
-    // Another client's refusal, after which all earlier output has been read.
+    // Another client is refused. When this refusal appears in the output, all earlier output has been read.
     let url = collector.tls_url.clone().unwrap();
     let host = deployment.host(&id(1));
     let batch = body(&id(2), &id(3), 1..=1);
@@ -151,8 +152,8 @@ fn a_batch_without_a_length_and_words_that_are_no_http_are_refused() {
     let collector = Collector::start(folder.path(), "");
     let say = |words: &str| {
         let mut socket = connect(&collector.url);
-        // The collector may have answered and closed before the last byte: only the answer matters, not the
-        // success of writing.
+        // The collector may have answered and closed before the last byte. So writing may fail, and only the
+        // answer matters.
         let _ = socket.write_all(words.as_bytes());
         let _ = socket.shutdown(std::net::Shutdown::Write);
         read_to_end(socket)

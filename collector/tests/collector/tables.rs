@@ -1,4 +1,4 @@
-//! Sealed rows are readable, all or selected ones, or the request fails; rows are never missing
+//! Tests that sealed rows can be read, all or a selection, or that the request fails. Rows are never missing
 //! without an error.
 
 use crate::made::{START_MS, body, id, inventory, tables};
@@ -21,14 +21,14 @@ use std::time::Duration;
 use ureq::Agent;
 
 const SAMPLES: Table = SampleRow::TABLE;
-/// Time of the third record of each database.
+/// Time of each database's third record: midnight.
 const MIDNIGHT_MS: i64 = START_MS + 60_000;
 
 fn call(agent: &Agent, url: &str, path: &str) -> ureq::http::Response<ureq::Body> {
     agent.get(format!("{url}/v1/tables{path}")).call().unwrap()
 }
 
-/// Reads all rows of a stream; an error if it is incomplete.
+/// Reads all rows of a stream, or returns an error if the stream is incomplete.
 fn rows_of(response: ureq::http::Response<ureq::Body>) -> Result<RecordBatch, String> {
     assert_eq!(response.status(), 200);
     let media_type = &response.headers()["content-type"];
@@ -46,7 +46,7 @@ fn read(collector: &Collector, path: &str) -> RecordBatch {
     rows_of(call(&agent(), &collector.url, path)).unwrap()
 }
 
-/// Status, reason, and whether there is a time of a retry.
+/// Requests `path`, and returns status, reason, and whether the answer names a time for a retry.
 fn refusal(collector: &Collector, path: &str) -> (u16, String, bool) {
     let (status, answer) = collector.get(&format!("/v1/tables{path}"));
     let reason = answer["error"].as_str();
@@ -58,7 +58,7 @@ fn refusal(collector: &Collector, path: &str) -> (u16, String, bool) {
     )
 }
 
-/// Rows of a selection, read from the dataset's folder.
+/// Rows of a selection, as read from the dataset's folder.
 fn selected(collector: &Collector, table: &Table, selection: &Selection) -> RecordBatch {
     let dataset = Dataset::open(collector.dataset()).unwrap();
     let rows = dataset.select(table, selection).unwrap();
@@ -66,7 +66,8 @@ fn selected(collector: &Collector, table: &Table, selection: &Selection) -> Reco
     concat_batches(&selection.schema(table).unwrap(), &rows).unwrap()
 }
 
-/// Starts a collector with two hosts of six records each, across a midnight; `otter` is the first.
+/// Starts a collector with two hosts of six records each, which cross midnight. The first host is named
+/// `otter`.
 fn two_hosts(folder: &Path) -> Collector {
     let collector = Collector::start(folder, "");
     for host in [1, 2] {
@@ -263,7 +264,7 @@ fn readers_read_and_nobody_else() {
     assert_eq!(status, 403, "{reason}");
 }
 
-/// Path of the file with this table's rows of this host and day.
+/// Path of the file that has a table's rows of this host and day.
 fn file(root: &Path, table: &str, date: &str, host: &str) -> PathBuf {
     let dataset = Dataset::open(root).unwrap();
     let files = &dataset.manifest().files;
@@ -279,19 +280,19 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
     let collector = Collector::start(folder.path(), "");
     for host in [1, 2] {
         assert_eq!(collector.send(&body(&id(host), &id(9), 1..=6)).0, 200);
-        collector.seal(); // separate files for each host
+        collector.seal(); // so that each host has separate files
     }
     let damaged = file(&collector.dataset(), "samples", "2026-11-21", &id(1));
     let bytes = fs::read(&damaged).unwrap();
     fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
     let name = damaged.file_name().unwrap().to_str().unwrap();
 
-    // Damage before the first rows is the answer.
+    // If the damage comes before the first rows, the answer is an error.
     let path = format!("/samples?host={}&from=2026-11-21", id(1));
     let (status, reason, is_retried) = refusal(&collector, &path);
     assert!(reason.contains(name), "{reason}");
     assert_eq!((status, is_retried), (500, false));
-    // Damage after rows of the day before breaks the stream off.
+    // If the damage comes after the rows of the day before, the stream breaks off.
     for compression in ["zstd", "none"] {
         let path = format!("/samples?compression={compression}");
         let broken = rows_of(call(&agent(), &collector.url, &path)).unwrap_err();
@@ -305,7 +306,7 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
         said.iter().all(|line| !line.contains("refused")),
         "once: {said:#?}"
     );
-    // Other hosts, days and tables are complete.
+    // Requests for other hosts, days and tables are answered completely.
     let other = format!("/samples?host={}", id(2));
     assert_eq!(read(&collector, &other).num_rows(), 6);
     let before = read(
@@ -318,8 +319,7 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
     assert_eq!(read(&collector, "/processes").num_rows(), 36);
 }
 
-/// Number of rows that a client would have saved that ignores HTTP errors: those in the received
-/// part of the body.
+/// Counts the rows that a client saves if it ignores HTTP errors: the rows in the received part of the body.
 fn saved(collector: &Collector, path: &str) -> Result<usize, String> {
     let mut socket = request(&collector.url, path);
     let mut answer = Vec::new();
@@ -341,7 +341,7 @@ fn saved(collector: &Collector, path: &str) -> Result<usize, String> {
     Ok(batches.iter().map(RecordBatch::num_rows).sum())
 }
 
-/// Sends a request, and reads nothing.
+/// Sends a request without reading the answer.
 fn request(url: &str, path: &str) -> TcpStream {
     let address = url.trim_start_matches("http://");
     let mut socket = TcpStream::connect(address).unwrap();
@@ -355,7 +355,7 @@ fn request(url: &str, path: &str) -> TcpStream {
 #[test]
 fn a_reader_that_stops_reading_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
-    // More than the buffers of both sockets.
+    // The table has more bytes than the buffers of both sockets hold.
     let sample_bytes = 8 * SAMPLES.columns.len();
     let (hosts_count, records) = (40, (1 << 20) / sample_bytes);
     let mut writer = Writer::open(folder.path().join("data/dataset")).unwrap();
@@ -379,19 +379,19 @@ fn a_reader_that_stops_reading_is_given_up() {
     let refused = call(&agent(), &collector.url, "/processes");
     assert_eq!(refused.status(), 429);
     assert!(refused.headers().contains_key("retry-after"));
-    drop(refused); // closes its connection
-    // A host is served in the meantime.
+    drop(refused); // closes the reader's connection
+    // Meanwhile the collector still accepts a host's batch.
     let sent = collector.send(&body(&id(77), &id(9), 1..=1));
     assert_eq!(sent.0, 200, "{sent:?}");
     wait_for("the idle readers to be given up", || {
         collector.get("/v1/status").1["connections_count"] == 1
     });
-    // A reader gets all rows.
+    // A new reader gets all rows.
     let found = read(&collector, "/samples?compression=none&columns=sequence");
-    // The host's row may be sealed already.
+    // The row of the host above may be sealed already.
     let sealed_since = found.num_rows().checked_sub(rows_count);
     assert!(matches!(sealed_since, Some(0 | 1)), "{sealed_since:?}");
-    // A disconnected reader can tell that rows are missing.
+    // A disconnected reader can tell that rows are missing, since HTTP's last chunk is.
     let mut got = Vec::new();
     let _ = idle[0].read_to_end(&mut got);
     assert!(!got.is_empty() && !got.ends_with(b"0\r\n\r\n"));

@@ -1,4 +1,4 @@
-//! Permissions of callers, over real TLS.
+//! Tests the permissions of callers, over real TLS.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Answer, Collector, try_get, try_post, wait_for};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ureq::Agent;
 
-/// A collector with an authority of its own, and clients with its certificates.
+/// A collector's authority, and clients with certificates of this authority.
 pub(crate) struct Deployment {
     folder: tempfile::TempDir,
     pub(crate) authority: Authority,
@@ -40,7 +40,7 @@ impl Deployment {
     }
 
     fn write(&self, name: &str, issued: &IssuedCertificate) {
-        // The key first: a pair that does not match is not loaded.
+        // The key is written first, since a key and a certificate that do not match are not loaded.
         fs::write(self.path(&format!("{name}.key")), &issued.key_pem).unwrap();
         fs::write(self.path(&format!("{name}.crt")), &issued.certificate_pem).unwrap();
     }
@@ -69,7 +69,7 @@ impl Deployment {
         self.client(&self.authority, &Role::Reader { name })
     }
 
-    /// A client certified by `issuer` that trusts the collector.
+    /// Makes a client that has a certificate of `issuer` and trusts the collector.
     fn client(&self, issuer: &Authority, role: &Role) -> Agent {
         let name = role.name();
         self.write(&name, &issuer.issue(role, 90).unwrap());
@@ -92,7 +92,7 @@ impl Deployment {
     }
 }
 
-/// A connection of a client without a certificate.
+/// Opens a connection as a client without a certificate.
 pub(crate) fn strangers_connection(
     deployment: &Deployment,
     url: &str,
@@ -154,7 +154,7 @@ fn a_host_writes_its_own_rows_and_nobody_elses() {
     assert_eq!(get(&collector, &host, &mark(&other)).0, 403);
     assert_eq!(get(&collector, &host, "/v1/status").0, 403);
     collector.hear("refused");
-    // The other clients are unaffected.
+    // The other clients can still send.
     let honest = deployment.host(&other);
     assert_eq!(
         send(&collector, &honest, &body(&other, &id(3), 1..=1))
@@ -263,7 +263,7 @@ fn the_collectors_certificate_rotates_without_a_restart() {
     );
 }
 
-/// Serial number of the certificate that the collector shows, as on the wire.
+/// Serial number of the certificate that the collector shows, as sent in the handshake.
 fn tls_serial(deployment: &Deployment, url: &str) -> Vec<u8> {
     let mut stream = strangers_connection(deployment, url);
     while stream.conn.is_handshaking() {

@@ -1,4 +1,4 @@
-//! Certificates of the hosts, made once and stored beside the authority.
+//! TLS configurations with the hosts' certificates, which are made once and stored beside the authority.
 
 use crate::host_id;
 use gleaner_trust::{AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Role};

@@ -1,4 +1,4 @@
-//! Clients that request leases at a given rate, keep them for a while, and end them.
+//! Clients that request leases at a given rate, keep each lease for a while, and end it.
 
 use crate::Args;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ struct SwarmResults {
     last_failure: String,
 }
 
-/// Sends requests of all clients until the time is over.
+/// Runs all clients until the time is over, and returns their results.
 pub(crate) fn run(args: &Args) -> Value {
     let found = Mutex::new(SwarmResults::default());
     let end = Instant::now() + Duration::from_secs(args.seconds);
@@ -43,8 +43,7 @@ pub(crate) fn run(args: &Args) -> Value {
     })
 }
 
-/// A client with a name and connection of its own. It sends requests on schedule, however long answers
-/// take.
+/// A client with its own name and connection. It sends requests on schedule, however long answers take.
 fn client(args: &Args, n: usize, end: Instant, found: &Mutex<SwarmResults>) {
     let every = Duration::from_secs_f64(args.clients as f64 / args.rate);
     let mut due = Instant::now() + every.mul_f64(n as f64 / args.clients as f64);
@@ -61,7 +60,8 @@ fn client(args: &Args, n: usize, end: Instant, found: &Mutex<SwarmResults>) {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let asked = json!({ "key": format!("{count}"), "bytes": args.bytes, "term_ms": 600_000 });
         count += 1;
-        // Delay against the schedule counts as waiting: a client on schedule would have waited as long.
+        // A delay against the schedule counts as part of the answer's time. A client on schedule would have
+        // waited as long.
         let answer = agent
             .post(&url)
             .header("Gleaner-Client", &name)

@@ -1,4 +1,4 @@
-//! A memory server without pages.
+//! A simulated memory server, which has no pages.
 
 use crate::{Sums, host_id};
 use futures_util::{SinkExt, StreamExt};
@@ -31,7 +31,8 @@ pub(crate) struct Host {
     random: ChaCha8Rng,
     begin: Instant,
     announce_every: Duration,
-    /// Delay of the first announcement after linking: hosts are spread over the interval.
+    /// Delay of the first announcement. It differs between hosts, so that their announcements are spread over
+    /// the interval.
     phase: Duration,
     sums: Arc<Sums>,
 }
@@ -57,9 +58,9 @@ impl Host {
         i64::try_from(self.begin.elapsed().as_millis()).unwrap()
     }
 
-    /// Links, and links again whenever the connection ends.
+    /// Connects to the recruiter, and connects again whenever the connection ends.
     pub(crate) async fn run(mut self, url: String, tls: Option<Arc<ClientConfig>>) {
-        // Simultaneous connections of all hosts would fill the queue of pending connections.
+        // If all hosts connected at the same time, they would fill the queue of pending connections.
         sleep(self.phase).await;
         loop {
             let is_lost = match self.connect(&url, tls.clone()).await {
@@ -115,8 +116,8 @@ impl Host {
         }
     }
 
-    /// Changes the quota: between a quarter and half of the memory, and none on one host in ten, whose owner is
-    /// present.
+    /// Changes the quota to between a quarter and half of the memory. On one host in ten the owner is present
+    /// and the quota is 0.
     fn sample(&mut self) {
         let is_idle = self.random.random_range(0..10) > 0;
         let available = PHYSICAL_BYTES / 4 + self.random.random_range(0..PHYSICAL_BYTES / 4);

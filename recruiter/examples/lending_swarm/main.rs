@@ -1,5 +1,5 @@
-//! A cluster's memory servers and their clients in one process, for benchmarks. Each host has a WebSocket of its own, grants leases
-//! by the real rules (`policy::lending`), and its quota rises and falls.
+//! Runs a cluster's memory servers and clients in one process, for benchmarks. Each host has its own
+//! WebSocket and grants leases by the real rules (`policy::lending`). Its quota rises and falls.
 //!
 //! ```text
 //! lending_swarm --url 127.0.0.1:7484 --hosts 10000 --seconds 120 --rate 50           plain, to a recruiter with local_access = "all"
@@ -29,10 +29,10 @@ struct Args {
     local: String,
     pki: Option<PathBuf>,
     hosts: usize,
-    /// Seconds to run after all hosts are linked.
+    /// Time in s to run after all hosts are linked.
     seconds: u64,
     announce_every: Duration,
-    /// Leases requested per second.
+    /// Number of leases requested per second.
     rate: f64,
     clients: usize,
     /// Time for which a lease is kept.
@@ -81,7 +81,7 @@ fn main() {
     }
     let linking = begin.elapsed();
     eprintln!("{} hosts linked after {linking:?}", args.hosts);
-    // Waits for one interval, so that every host has announced itself on its own schedule.
+    // Waits for one interval, in which every host announces itself on its own schedule.
     std::thread::sleep(args.announce_every);
 
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The command line of `follow`, as typed.
+//! Command line of `gleaner-recruiter follow`.
 
 use gleaner_schemas::{interval, units};
 use std::path::PathBuf;

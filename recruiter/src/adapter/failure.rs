@@ -1,8 +1,8 @@
-//! Errors of following a quota.
+//! Errors of `follow`, which follows a host's quota.
 
 use std::path::PathBuf;
 
-/// Reason why a quota cannot be followed, for now or at all.
+/// Reason why a quota cannot be followed, either for now or permanently.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {

@@ -1,4 +1,4 @@
-//! The loop: reads the quota and the server's use, and sets the server's limit.
+//! Main loop of `follow`: reads the quota and the server's use, and sets the server's limit.
 
 use super::limit::{Rule, Uses};
 use super::report::{Change, LimitReason};
@@ -11,11 +11,11 @@ use signal_hook::iterator::Signals;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Interval of checks of the server: it may have restarted, and lost its limit.
+/// Interval of checks of the server. The server may have restarted and lost its limit.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Interval of checks while the server uses more than its limit.
 const LOOK_SOON: Duration = Duration::from_millis(50);
-/// Share of the limit by which an allocator may exceed it by rounding.
+/// Share of the limit by which the server may exceed it, since allocators round up.
 const OVER_SHARE: f64 = 0.02;
 
 /// Keeps the server's limit up to date until a signal arrives.
@@ -51,7 +51,7 @@ struct Follower<'a> {
     absence_reason: LimitReason,
     /// Time of the last good news from the source.
     heard_at: Instant,
-    /// Last message about the source since then.
+    /// Last message about the source since that time.
     said_of_source: Option<String>,
     server_fails: bool,
     said_that_nothing_is_evicted: bool,
@@ -132,7 +132,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Sets the limit if it has changed.
+    /// Sets the limit if it has changed. Returns the server's state with respect to the limit.
     fn keep(&mut self) -> Result<LimitState, Failure> {
         if self.quota.is_some() && self.is_lost() {
             (self.quota, self.absence_reason) = (None, LimitReason::Lost);
@@ -158,7 +158,8 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// Sets a limit. Returns true if the server still uses more.
+    /// Sets the server's limit. Returns true if the server still uses more memory than that and can soon
+    /// return some.
     fn set(&mut self, wanted: u64, limit_reason: LimitReason) -> Result<bool, Failure> {
         let wanted = self.server.nearest(wanted);
         let state = self.server.state()?;
@@ -186,11 +187,12 @@ impl<'a> Follower<'a> {
         self.server.shrink_to_limit()?;
         let state = self.server.state()?;
         self.uses.push(Instant::now(), state.used_bytes);
-        // Memory that cannot be freed now (Redis' fragments) is checked each second, like everything else.
+        // Memory that cannot be freed now (fragments in Redis) is checked each second, as is everything else.
         Ok(state.used_bytes as f64 > most && self.server.reclaims_gradually())
     }
 
-    /// Gives the memory back at the end: afterwards nothing would react to the owner's return.
+    /// Makes the server return its memory when `follow` ends, since then nothing reacts to the owner's
+    /// return.
     fn end(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
         while self.set(self.rule.minimum_bytes, LimitReason::Ending)?

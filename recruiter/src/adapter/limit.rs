@@ -1,26 +1,27 @@
-//! Memory limit of a memory server.
+//! Computes the memory limit of a third-party memory server.
 
 use gleaner_schemas::lending::HostQuota;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The configured rule for limits.
+/// Rule for limits, as configured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     /// Minimum limit, since memcached has one.
     pub(super) minimum_bytes: u64,
-    /// Share of the quota to use.
+    /// Share of the quota that the server may use.
     pub(super) share: f64,
-    /// True if the quota includes the server's use: the agent counts the server among its `guest_processes`.
+    /// True if the quota must include the server's use, since the agent counts the server among its
+    /// `guest_processes`.
     pub(super) quota_includes_use: bool,
 }
 
 impl Rule {
-    /// Limit under `quota`, which was determined while the server used `used_bytes`.
+    /// Limit of a server that used `used_bytes` when `quota` was determined.
     ///
-    /// If the agent counts the server as one of the owner's programs, the server's use is subtracted from the
-    /// quota. Uncorrected, this use would shrink the limit until the server gets half. If no quota is free, the
-    /// limit is the minimum.
+    /// If the agent counts the server as one of the owner's programs, it subtracts the server's use from the
+    /// quota. Uncorrected, this use would shrink the limit until the server gets half. If no part of the
+    /// quota is unleased, the limit is the minimum.
     pub(super) fn limit_bytes(&self, quota: &HostQuota, used_bytes: u64) -> u64 {
         let unleased_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
         if unleased_bytes == 0 {
@@ -36,14 +37,14 @@ impl Rule {
     }
 }
 
-/// Recent uses of a server. A quota's figures are older than its message; if the server has grown since, that
-/// growth would count twice.
+/// Recent uses of a server, with their times. A quota was determined some time before its message arrives. If
+/// the server has grown in between, the growth is not yet subtracted from the quota, and would count twice.
 #[derive(Debug, Default)]
 pub(super) struct Uses(VecDeque<(Instant, u64)>);
 
-/// Age up to which uses are kept.
+/// Maximum age of the recorded uses.
 const KEPT: Duration = Duration::from_secs(300);
-/// Maximum time from the sample to the quota's arrival, in addition to the stated age.
+/// Maximum time from the sample of memory to the quota's arrival, in addition to the quota's stated age.
 const ON_THE_WAY: Duration = Duration::from_secs(2);
 
 impl Uses {
@@ -54,7 +55,7 @@ impl Uses {
         }
     }
 
-    /// Smallest use since figures of this age were determined.
+    /// Smallest use since a quota of this age was determined.
     pub(super) fn least_bytes(&self, now: Instant, age: Duration) -> u64 {
         let since = age.saturating_add(ON_THE_WAY);
         let late = self.0.iter().rev();
@@ -84,7 +85,7 @@ mod tests {
             share: 0.5,
             quota_includes_use: false,
         };
-        // 1000 MiB are available to server and quota together; whatever the server uses, its limit is half of them.
+        // Server and quota together have 1000 MiB. Whatever the server uses, its limit is half of them.
         for used_mib in [0, 100, 400, 500] {
             let limit = rule.limit_bytes(&quota(1000 - used_mib, 0), used_mib * MIB);
             assert_eq!(limit, 500 * MIB, "{used_mib}");

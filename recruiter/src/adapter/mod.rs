@@ -1,5 +1,5 @@
-//! `gleaner-recruiter follow`: third-party memory servers (memcached, Redis) in memory that a host's owner does not
-//! use.
+//! `gleaner-recruiter follow`: lets third-party memory servers (memcached, Redis) use memory that a host's
+//! owner does not use.
 //!
 //! A source (`source/`) provides the host's quota, `limit` computes the server's limit from it, and a server
 //! (`server/`) applies the limit.

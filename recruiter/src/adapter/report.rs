@@ -1,4 +1,4 @@
-//! Reports of `follow` about limits that it set.
+//! Reports the limits that `follow` sets.
 
 use gleaner_schemas::lending::{HostQuota, QuotaReason};
 use gleaner_schemas::units::Bytes;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::time::SystemTime;
 
-/// Reason of a limit.
+/// Reason why a limit was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LimitReason {
@@ -20,7 +20,7 @@ pub(super) enum LimitReason {
     Ending,
 }
 
-/// A change of the limit.
+/// Report of a changed limit.
 #[derive(Debug, Serialize)]
 pub(super) struct Change<'a> {
     pub(super) time_ms: i64,
@@ -57,7 +57,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Prints the change to standard output; it is no error if nobody reads it.
+    /// Prints the change to standard output. It is no error if nobody reads the output.
     pub(super) fn tell(&self, as_json: bool) {
         let mut out = std::io::stdout().lock();
         let _ = if as_json {
@@ -91,7 +91,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Name of the reason, as in JSON.
+/// Name of the reason, as in JSON but with spaces.
 fn word(reason: QuotaReason) -> String {
     let word = serde_json::to_value(reason).unwrap_or_default();
     word.as_str().unwrap_or_default().replace('_', " ")

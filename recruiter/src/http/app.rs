@@ -1,4 +1,4 @@
-//! State shared by the handlers.
+//! State shared by the HTTP handlers.
 
 use super::feed::Feed;
 use super::problem::Problem;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Maximum number of lists of all quotas being encoded at one time; each takes megabytes.
+/// Maximum number of lists of all quotas that are encoded at the same time. Each list takes megabytes.
 const WRITERS: usize = 4;
 
 /// State of the recruiter and of its HTTP interface.

@@ -1,10 +1,10 @@
-//! Changes of quotas, for watching readers.
+//! Feed of changed quotas, for readers that watch them.
 
 use std::sync::Arc;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-/// Most events that a reader may be behind; a slower reader is disconnected, and reconnects to get the full
-/// list.
+/// Maximum number of events that a reader may lag behind. A slower reader is disconnected, and gets the full
+/// list when it reconnects.
 const BEHIND: usize = 64;
 
 /// Sender of changes to all readers.
@@ -17,7 +17,7 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Sends changes to the readers; the text is made only if there are readers.
+    /// Sends changes to all readers. The text is made only if there are readers.
     pub(crate) fn tell(&self, changes: impl FnOnce() -> String) {
         if self.0.receiver_count() > 0 {
             // Fails only if no reader is left.
@@ -25,7 +25,7 @@ impl Feed {
         }
     }
 
-    /// Subscribes to changes.
+    /// Subscribes a reader to the changes.
     pub(super) fn subscribe(&self) -> Receiver<Arc<str>> {
         self.0.subscribe()
     }

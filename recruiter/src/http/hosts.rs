@@ -1,4 +1,4 @@
-//! Hosts, and the links of their memory servers.
+//! Handlers for hosts, and for the links of their memory servers.
 
 use super::App;
 use super::problem::Problem;
@@ -51,7 +51,7 @@ pub(super) async fn hosts(
             }
             hosts.extend(more);
         }
-        serde_json::to_string(&Hosts { hosts }).unwrap_or_default() // strings and numbers
+        serde_json::to_string(&Hosts { hosts }).unwrap_or_default() // serializing this cannot fail
     });
     Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
 }

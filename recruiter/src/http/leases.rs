@@ -1,4 +1,4 @@
-//! Leases: requesting, viewing, renewing and ending them.
+//! Handlers for leases: requesting, viewing, renewing and ending them.
 
 use super::App;
 use super::hosts::check_id;
@@ -21,17 +21,17 @@ use gleaner_schemas::lending::{
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Size limit of a request, one petabyte: more is a typing error.
+/// Maximum size of a request, one petabyte. A larger size is a typing error.
 const MOST_BYTES: u64 = 1 << 50;
 /// Maximum number of copies; a client that needs more hosts sends another request.
 const MOST_COPIES: u32 = 16;
-/// Minimum term: with shorter ones, clients would do nothing but renew.
+/// Minimum term. With shorter terms, clients would do nothing but renew.
 const LEAST_TERM_MS: i64 = 1000;
 /// Maximum term of a request; a memory server may grant a shorter one.
 const MOST_TERM_MS: i64 = 86_400_000;
 /// Largest `minimum_duration_ms` of a request.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
-/// Maximum length of a key, which every announcement contains.
+/// Maximum length of a lease's key. Announcements contain the keys of all leases.
 const KEY_CHARS: usize = 64;
 
 /// Request memory of idle hosts.
@@ -148,7 +148,7 @@ pub(super) async fn list(
             last = Some((of.lease.client.clone(), of.lease.key.clone()));
             leases.extend(more);
         }
-        serde_json::to_string(&LeaseList { leases }).unwrap_or_default() // strings and numbers
+        serde_json::to_string(&LeaseList { leases }).unwrap_or_default() // serializing this cannot fail
     });
     Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
 }
@@ -280,7 +280,7 @@ pub(super) async fn release(
     }
 }
 
-/// Returns a lease that the caller may see.
+/// Returns the lease if the caller may see it.
 fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
     let now_ms = app.state.now_ms();
     let registry = app.state.registry();
@@ -318,7 +318,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
     }
 }
 
-/// Sends a request to a lease's host.
+/// Sends a request about a lease to the lease's host.
 async fn ask(app: &App, lease: &LeaseView, asked: RequestKind) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
     let patience = app.state.asking().answer_timeout;

@@ -1,4 +1,4 @@
-//! `/metrics`: OpenMetrics text. docs/recruiter.md lists names and units.
+//! Answers `/metrics` with OpenMetrics text. docs/recruiter.md lists names and units.
 
 use super::App;
 use super::problem::Problem;
@@ -119,7 +119,7 @@ const SERIES: [Series; 4] = [
     }),
 ];
 
-/// The series of hosts, written directly as text: a scrape has tens of thousands.
+/// Series of the hosts, written directly as text, since a scrape has tens of thousands of them.
 #[derive(Debug)]
 struct HostSeries(Vec<DatedQuota>);
 

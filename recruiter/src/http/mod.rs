@@ -1,5 +1,5 @@
-//! HTTP interface of the recruiter, described for programs by `gleaner-recruiter openapi`, for people in
-//! docs/recruiter.md.
+//! HTTP interface of the recruiter. `gleaner-recruiter openapi` describes it for programs, docs/recruiter.md
+//! for people.
 
 mod app;
 mod feed;
@@ -27,7 +27,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Maximum size of a request's body, which has some hundred bytes.
+/// Maximum size of a request's body. Valid bodies have some hundred bytes.
 const BODY_BYTES: usize = 64 << 10;
 
 #[derive(OpenApi)]
@@ -83,7 +83,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Counts every refusal, from whichever handler.
+/// Counts every refusal, whichever handler it comes from.
 async fn count(State(app): State<Arc<App>>, response: Response) -> Response {
     if let Some(problem::Kind(kind)) = response.extensions().get() {
         app.state.metrics.count_rejection(kind);

@@ -1,4 +1,4 @@
-//! Rights of a caller.
+//! Rights of a caller: what it may read, and for whom it may request leases.
 
 use super::App;
 use super::problem::Problem;
@@ -7,9 +7,9 @@ use axum::http::HeaderMap;
 use gleaner_daemon::listen::{Caller, CallerIdentity};
 use gleaner_trust::Peer;
 
-/// Header in which programs of this machine, and administrators, name the client.
+/// Header in which programs of this machine, and administrators, state the name of the client.
 pub(super) const CLIENT: &str = "gleaner-client";
-/// Name of a program of this machine that states none.
+/// Name of a client on this machine whose request states no name.
 const LOCAL_CLIENT: &str = "local";
 
 /// Client for whom leases are requested.
@@ -17,12 +17,12 @@ const LOCAL_CLIENT: &str = "local";
 pub(super) struct Lessee {
     /// Name of the client.
     pub(super) client: String,
-    /// True if it may see, renew and end all leases.
+    /// True if this caller may see, renew and end all leases.
     pub(super) is_admin: bool,
 }
 
 impl Lessee {
-    /// Client whose leases the caller may see and change; `None`: all.
+    /// Name of the client whose leases the caller may see and change; `None`: leases of all clients.
     pub(super) fn bounds(&self) -> Option<&str> {
         (!self.is_admin).then_some(self.client.as_str())
     }
@@ -66,7 +66,7 @@ impl App {
         }
     }
 
-    /// Client for whom the caller may lease memory.
+    /// Determines the client for whom the caller may lease memory.
     pub(super) fn lessee(&self, caller: &Caller, headers: &HeaderMap) -> Result<Lessee, Problem> {
         let named = named(headers)?;
         let lessee = |client: String, is_admin| Ok(Lessee { client, is_admin });
@@ -93,8 +93,8 @@ impl App {
     }
 }
 
-/// Client name from the header, which must have the form of names in certificates: 1 to 64 letters, digits
-/// and `._-@`, not beginning with a dot.
+/// Reads the client's name from the header. It must have the form of names in certificates: 1 to 64 letters,
+/// digits and `._-@`, not beginning with a dot.
 fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(CLIENT) else {
         return Ok(None);

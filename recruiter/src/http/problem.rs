@@ -1,4 +1,4 @@
-//! A refusal as a document (RFC 9457), with its reason and the time of a retry.
+//! A refusal as a document (RFC 9457), with its reason and the time after which to try again.
 
 use crate::metrics::name;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -90,10 +90,10 @@ impl From<Refusal> for Problem {
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
         let status = match rejection.status() {
-            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one status for all of these
+            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // both statuses become this one
             other => other,
         };
-        // A decoder's error quotes the whole faulty text.
+        // A parser's error quotes the whole faulty text, so the message is cut.
         let text = rejection.body_text();
         let detail: String = text.chars().take(MOST_SAID_CHARS).collect();
         Self::new(status, "malformed", detail)
@@ -115,7 +115,7 @@ impl From<QueryRejection> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self).unwrap_or_default(); // strings and numbers
+        let body = serde_json::to_vec(&self).unwrap_or_default(); // serializing this cannot fail
         let media = HeaderValue::from_static("application/problem+json");
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();

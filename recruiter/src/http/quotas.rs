@@ -1,4 +1,4 @@
-//! Quotas of all hosts.
+//! Handlers for the quotas of all hosts.
 
 use super::App;
 use super::problem::Problem;
@@ -33,7 +33,7 @@ pub(super) async fn quotas(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// All quotas as JSON. For ten thousand hosts these are megabytes, which are encoded outside the serving
+/// Encodes all quotas as JSON. For ten thousand hosts these are megabytes, so this runs outside the serving
 /// threads.
 pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
     run_blocking(app, |app| {
@@ -43,14 +43,14 @@ pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
     .await
 }
 
-/// Present quotas as JSON.
+/// Encodes quotas as JSON, with the present time.
 pub(crate) fn text(hosts: Vec<HostQuota>) -> String {
     let time_ms = crate::now_ms();
-    serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // strings and numbers
+    serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // serializing this cannot fail
 }
 
-/// Quotas of changed hosts as JSON; a host that disconnected is included once more, with nothing to
-/// lend.
+/// Encodes the quotas of changed hosts as JSON. A host that was removed is included once more, with a quota
+/// of 0.
 pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String {
     let gone = changes.gone.iter().map(|host_id| HostQuota {
         host_id: host_id.to_string(),
@@ -63,7 +63,7 @@ pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String
     text(changed.chain(gone).collect())
 }
 
-/// Runs slow work outside the serving threads, a few calls at a time.
+/// Runs slow work outside the serving threads. Only a few calls run at the same time.
 pub(super) async fn run_blocking<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce(&App) -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! The recruiter itself.
+//! Handlers for the recruiter itself: health and API document.
 
 use super::App;
 use axum::Json;

@@ -1,4 +1,4 @@
-//! Quotas and their changes as server-sent events (WHATWG HTML, 9.2).
+//! Sends quotas and their changes as server-sent events (WHATWG HTML, 9.2).
 
 use super::problem::Problem;
 use super::{App, quotas};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 
-/// Interval of keep-alive messages, by which both ends notice that the other is there.
+/// Interval of keep-alive messages. They show each end that the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 impl App {
@@ -44,7 +44,7 @@ pub(super) async fn watch(
     Extension(caller): Extension<Caller>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     app.may_read(&caller)?;
-    // Subscribes before the full list is made, so that no change in between is missed.
+    // Subscribes before making the full list, so that no change in between is missed.
     let receiver = app.feed.subscribe();
     let whole = quotas::all(&app).await?;
     let watching = WatchState {
@@ -68,9 +68,9 @@ async fn next(mut watching: WatchState) -> Option<(Result<Event, Infallible>, Wa
     if let Some(whole) = watching.whole.take() {
         return Some((Ok(Event::default().event("quotas").data(whole)), watching));
     }
-    // An error: the reader is too far behind, or the recruiter ends.
+    // On an error the stream ends: the reader is too far behind, or the recruiter ends.
     let changed = watching.receiver.recv().await.ok()?;
-    // The certificate may have been revoked in between.
+    // The caller's certificate may have been revoked since the last event.
     watching.app.may_read(&watching.caller).ok()?;
     let event = Event::default().event("changed").data(&*changed);
     Some((Ok(event), watching))

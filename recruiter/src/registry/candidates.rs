@@ -1,4 +1,4 @@
-//! Candidate hosts for a lease, or the reason why there are too few.
+//! Lists candidate hosts for a lease, or states why there are too few.
 
 use super::host::Host;
 use super::{Foresight, HostId, Registry};
@@ -7,17 +7,18 @@ use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{HostQuota, LeaseRequest, Outlook, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
 
-/// Minimum time until a retry: nothing changes sooner.
+/// Minimum time until a retry, since nothing changes sooner.
 const LEAST_RETRY_MS: i64 = 1000;
-/// Maximum time until a retry: after it, circumstances may have changed.
+/// Maximum time until a retry, since circumstances may have changed by then.
 const MOST_RETRY_MS: i64 = 300_000;
 /// Time until a retry if nothing tells when a host will be idle.
 const RETRY_MS: i64 = 30_000;
 
-/// Time for which hosts are compared if the request has no least time.
+/// Time over which hosts are compared if the request states no minimum duration.
 const USUAL_MS: i64 = 3_600_000;
 
-/// Hosts with room for a client's request that are not in `excluded`; at least `missing` of them.
+/// Hosts that have room for a client's request and are not in `excluded`. Fails if there are fewer than
+/// `missing`.
 pub(super) fn of(
     registry: &Registry,
     (client, request): (&str, &LeaseRequest),
@@ -69,12 +70,12 @@ pub(super) fn of(
     })
 }
 
-/// Free bytes, less those reserved for requests in progress.
+/// Unleased bytes of a host, less those reserved for requests in progress.
 fn free(host: &Host) -> u64 {
     host.quota.unleased_bytes.saturating_sub(host.pending_bytes)
 }
 
-/// Probability that these bytes stay for this time, from the forecasts or from the host's own outlook.
+/// Probability that these bytes stay available for this time, by the forecasts or by the host's own outlook.
 fn stay_probability(
     foresight: Option<&Foresight>,
     quota: &HostQuota,
@@ -126,7 +127,7 @@ fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> R
     }
 }
 
-/// Text about hosts that the client excluded.
+/// Part of a message about hosts that the client excluded.
 fn avoided(request: &LeaseRequest) -> String {
     match request.avoided_host_ids.len() {
         0 => String::new(),

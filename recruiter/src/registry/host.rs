@@ -1,4 +1,4 @@
-//! A host, from its last announcement.
+//! A host as known from its last announcement.
 
 use super::DatedQuota;
 use gleaner_schemas::lending::{Announcement, HostQuota, Lease};
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Host {
-    /// Number of the connection for requests, if there is one.
+    /// Number of the connection that carries requests; absent if the host is not linked.
     pub(super) link: Option<u64>,
-    /// Number of the host's newest connection: messages over earlier ones are ignored.
+    /// Number of the host's newest connection. Messages over earlier connections are ignored.
     pub(super) newest_link: u64,
     pub(super) incarnation: String,
     pub(super) memoryd_version: String,
@@ -18,16 +18,16 @@ pub(super) struct Host {
     pub(super) quota: Arc<HostQuota>,
     pub(super) requests_per_s: f64,
     pub(super) announced_ms: i64,
-    /// Leases by id, each with the time of its announcement.
+    /// Leases of the host by id, each with the time at which the host last stated it.
     pub(super) leases: BTreeMap<String, (Lease, i64)>,
     /// Bytes reserved for requests in progress.
     pub(super) pending_bytes: u64,
-    /// Time of the host's last failure to answer.
+    /// Time at which the host last failed to answer.
     pub(super) failed_ms: Option<i64>,
 }
 
 impl Host {
-    /// Makes the host from an announcement.
+    /// Makes the host from an announcement; `before` is its earlier state.
     pub(super) fn of(before: Option<&Self>, link: u64, said: Announcement, now_ms: i64) -> Self {
         let leases = said.leases.into_iter();
         Self {
@@ -47,7 +47,7 @@ impl Host {
         }
     }
 
-    /// Sets the unleased bytes, and with them the lent bytes; returns true if they changed.
+    /// Sets the unleased bytes, and computes the lent bytes. Returns true if either changed.
     pub(super) fn set_unleased(&mut self, unleased_bytes: u64) -> bool {
         let held = self.leases.values().map(|(lease, _)| lease.remaining_bytes);
         let lent_bytes = held.fold(0, u64::saturating_add);

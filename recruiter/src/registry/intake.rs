@@ -1,16 +1,17 @@
-//! Checks of announcements and answers against the limits of a host, so that no host takes more memory here than they
-//! allow.
+//! Checks announcements and answers against the limits of a host. So no host takes more of the recruiter's
+//! memory than these limits allow.
 
 use super::HostId;
 use gleaner_schemas::lending::{
     Announcement, Lease, Outcome, Refusal, RefusalKind, RequestKind, SLAB_BYTES, VERSION,
 };
 
-/// Maximum number of leases of one host; an announcement of that many has the maximum length of a message.
+/// Maximum number of leases of one host. An announcement of so many leases has the maximum length of a
+/// message.
 pub(super) const MOST_LEASES: usize = 16_384;
-/// Maximum length of a client's name and of a lease's key; memory servers grant no longer ones.
+/// Maximum length of a client's name and of a lease's key. Memory servers grant no lease with longer ones.
 const NAME_BYTES: usize = 256;
-/// Maximum length of a version, and of a name of a memory server's start.
+/// Maximum length of a version, and of the name of a memory server's run.
 const SHORT_BYTES: usize = 64;
 /// Maximum length of an address: a full domain name and a port.
 const ADDRESS_BYTES: usize = 262;
@@ -57,10 +58,11 @@ pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal
     Ok(())
 }
 
-/// Checks that `outcome` answers `asked`: the lease, its client, its key and its size must be those of the request.
+/// Checks that `outcome` answers `asked`. The lease, its client, its key and its size must be those of the
+/// request.
 ///
 /// # Errors
-/// Contradiction between request and answer.
+/// The contradiction between request and answer.
 pub(crate) fn check_answer(asked: &RequestKind, outcome: &Outcome) -> Result<(), Refusal> {
     let is_answer = match (asked, outcome) {
         (_, Outcome::Refused(_)) => true,
@@ -114,7 +116,7 @@ fn bounded(what: &str, text: &str, most: usize) -> Result<(), Refusal> {
     )))
 }
 
-/// Beginning of a stranger's text, for quoting.
+/// Beginning of a text that a stranger sent, to quote it.
 fn shown(text: &str) -> String {
     text.chars().take(SHORT_BYTES).collect()
 }

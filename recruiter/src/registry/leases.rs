@@ -1,4 +1,4 @@
-//! Leases by id, and by client and key, with sums per client.
+//! Index of leases by id and by client and key, with sums for each client.
 
 use super::host::Host;
 use super::{HostId, PORTION, Registry};
@@ -19,15 +19,15 @@ pub(super) struct ClientLeases {
 
 #[derive(Debug)]
 struct KnownLease {
-    /// If two hosts announce the same id, one of them is wrong: each keeps the lease, but the first
-    /// host counts here.
+    /// Host of the lease. If two hosts announce the same id, one of them is wrong. Both keep the lease in
+    /// their own lists, but only the first host counts here.
     host_id: HostId,
     client: String,
     key: String,
     granted_bytes: u64,
 }
 
-/// Host of each lease; the lease itself is stored with its host.
+/// Host of each lease, by the lease's id. The lease itself is stored with its host.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     by_id: HashMap<String, KnownLease>,
@@ -37,7 +37,7 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// Replaces the leases of a host.
+    /// Replaces the leases of a host by those of its newest announcement.
     pub(super) fn replace(
         &mut self,
         host_id: &HostId,
@@ -56,7 +56,7 @@ impl Leases {
 
     pub(super) fn add(&mut self, host_id: &HostId, lease: &Lease) {
         match self.by_id.get(&lease.lease_id) {
-            // Ids are never reused: the first host that announced this one keeps it.
+            // Ids are never reused, so the first host that announced this id keeps it.
             Some(known) if known.host_id != *host_id => return,
             Some(known) if known.client == lease.client && known.key == lease.key => {
                 let before = known.granted_bytes;
@@ -120,7 +120,7 @@ impl Leases {
         self.holdings.get(client).copied().unwrap_or_default()
     }
 
-    /// Bytes leased to a client on each host.
+    /// Bytes that a client leases on each host.
     pub(super) fn by_host(&self, client: &str) -> HashMap<&str, u64> {
         let from = (client.to_owned(), String::new());
         let keys = self.by_key.range(from..);
@@ -141,7 +141,7 @@ impl Leases {
 }
 
 impl Registry {
-    /// Host that has a lease.
+    /// Id of the host that has a lease.
     #[must_use]
     pub fn host_of(&self, lease_id: &str) -> Option<&HostId> {
         self.leases.by_id.get(lease_id).map(|known| &known.host_id)
@@ -164,7 +164,7 @@ impl Registry {
         })
     }
 
-    /// Leases of all clients or of one, in the order of client and key, after `after`: one portion.
+    /// Up to [`PORTION`] leases after `after`, of one client or of all. The order is by client and key.
     #[must_use]
     pub fn leases_after(
         &self,

@@ -1,10 +1,10 @@
-//! Limits of one client, and the common reserve.
+//! Checks the limits of one client, and the reserve that all clients share.
 
 use super::Registry;
 use gleaner_schemas::lending::{LeaseRequest, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
 
-/// Time until a retry: within minutes leases end and hosts shrink.
+/// Time until a retry. Within minutes, leases end and hosts shrink.
 const RETRY_MS: i64 = 60_000;
 
 /// Refusal while the registry is incomplete after the start.
@@ -83,7 +83,7 @@ fn reserve(registry: &Registry, request: &LeaseRequest, missing: usize) -> Resul
         .sum();
     let more = u128::from(request.slabs_bytes()) * missing as u128;
     let left = totals.unleased_bytes.saturating_sub(pending);
-    // If not even the request itself fits, the choice of candidates reports it.
+    // If not even the request itself fits, the list of candidates reports it instead.
     if more <= left && left - more < reserve {
         return Err(Refusal {
             kind: RefusalKind::Reserve,

@@ -1,7 +1,8 @@
-//! Registry of hosts and leases. It is pure: time is an argument, and it sends nothing.
+//! Registry of hosts and leases. It is pure: it gets the time as an argument, and sends nothing.
 //!
-//! All data come from the hosts' announcements and answers, so that the registry is complete again one announcement
-//! interval after a start. Hosts grant, renew and end their own leases; the registry only records them.
+//! All its data come from the hosts' announcements and answers. So the registry is complete again one
+//! announcement interval after a start. Hosts grant, renew and end their own leases; the registry only
+//! records them.
 
 mod candidates;
 mod host;
@@ -30,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Maximum number of hosts or leases processed while other threads wait for the registry.
+/// Maximum number of hosts or leases that are processed while other threads wait for the registry.
 const PORTION: usize = 512;
 
 /// A host's id, shared by all references to it.
@@ -47,24 +48,24 @@ pub struct Settings {
     pub client_leases: Option<usize>,
     /// Share of all quotas that is never granted, so that hosts may shrink without ending leases.
     pub reserve_share: f64,
-    /// Minimum probability that a lease lasts for its least time.
+    /// Minimum probability that a lease lasts for the minimum duration that its request states.
     pub confidence: f64,
 }
 
 impl Settings {
-    /// Time of silence after which a host counts as gone.
+    /// Time without messages after which a host counts as gone.
     #[must_use]
     pub fn silence_limit_ms(&self) -> i64 {
         self.announce_every_ms.saturating_mul(3)
     }
 }
 
-/// Forecasts of how long memory stays, and the hour to which they apply.
+/// Forecasts of how long memory stays available, with the hour to which they apply.
 #[derive(Clone)]
 pub struct Foresight {
     /// Table of the analysis' forecasts.
     pub table: Arc<Table>,
-    /// Hour of the week in the fleet's time zone; 0 is Monday's first.
+    /// Hour of the week in the fleet's time zone; 0 is the first hour of Monday.
     pub hour_of_week: u8,
 }
 
@@ -85,12 +86,12 @@ pub struct Totals {
     pub unleased_bytes: u128,
 }
 
-/// A host's quota with the time of its arrival.
+/// Quota of a host, with the time of its arrival.
 #[derive(Clone, Debug)]
 pub struct DatedQuota {
     /// Announced quota; 0 while the host is unreachable.
     pub quota: Arc<HostQuota>,
-    /// Time at which the recruiter received it.
+    /// Time at which the recruiter received the quota.
     pub announced_ms: i64,
 }
 
@@ -121,14 +122,15 @@ pub struct Registry {
     started_ms: i64,
     hosts: BTreeMap<HostId, Host>,
     leases: Leases,
-    /// Requests in progress, by client and key, with the bytes and number of leases that they may add.
+    /// Requests in progress, by client and key. Each has the bytes and the number of leases that it may add.
     pending: BTreeMap<(String, String), (u64, usize)>,
     foresight: Option<Foresight>,
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
-    /// Leases of removed hosts, with the time at which they expire there. They may still exist, even beyond their
-    /// terms while the host reaches no recruiter, and return with the host.
+    /// Leases of removed hosts, with the time at which each expires on its host. Until then such a lease may
+    /// still exist, also beyond its term while the host reaches no recruiter. It is known again when its host
+    /// returns.
     out_of_sight: BTreeMap<String, (HostId, i64)>,
 }
 
@@ -150,15 +152,17 @@ impl Registry {
         }
     }
 
-    /// Applies new settings from now on; granted leases stay.
+    /// Applies new settings from now on. Leases granted before are not changed.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
     }
 
-    /// Records an announcement of host `host_id` over the connection `link`; later connections have higher numbers.
+    /// Records an announcement that host `host_id` made over the connection `link`. Later connections have
+    /// higher numbers.
     ///
     /// # Errors
-    /// Reason to end the connection: another connection replaced it, or the announcement is not this host's.
+    /// Reason to end the connection: a later connection replaced it, or the announcement is not that of this
+    /// host.
     pub fn announced(
         &mut self,
         host_id: &HostId,
@@ -192,7 +196,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Records an answer; answers over replaced connections are ignored.
+    /// Records a host's answer. Answers over replaced connections are ignored.
     pub fn answered(&mut self, host_id: &HostId, link: u64, answer: &Answer, now_ms: i64) {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
@@ -209,7 +213,8 @@ impl Registry {
                     host.leases.remove(lease_id);
                     self.leases.remove(host_id, lease_id);
                 }
-                // The host has more leases than an announcement may contain: its next one is refused.
+                // A lease is ignored if its host already has as many as an announcement may contain. The host's
+                // next announcement is then refused.
                 Outcome::Granted { .. } | Outcome::Renewed { .. } | Outcome::Refused(_) => {}
             }
             if host.set_unleased(answer.unleased_bytes) {
@@ -219,7 +224,7 @@ impl Registry {
         self.add(host_id);
     }
 
-    /// Removes a lease that its host does not know.
+    /// Removes a lease of which its host says that it does not exist.
     pub fn unknown_to_host(&mut self, host_id: &HostId, lease_id: &str) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.leases.remove(lease_id);
@@ -227,8 +232,8 @@ impl Registry {
         self.leases.remove(host_id, lease_id);
     }
 
-    /// Notes that the connection `link` has ended: the host is unreachable unless it has a later connection. Its
-    /// leases continue.
+    /// Notes that the connection `link` has ended. The host is then unreachable, unless it has a later
+    /// connection. Its leases continue.
     pub fn disconnected(&mut self, host_id: &HostId, link: u64) {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
@@ -246,7 +251,7 @@ impl Registry {
         }
     }
 
-    /// Removes hosts that were silent for too long, and returns them.
+    /// Removes hosts that were silent for too long, and returns their ids.
     pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
         let silent_since = now_ms.saturating_sub(self.settings.silence_limit_ms());
         let silent = |(_, host): &(&HostId, &Host)| host.announced_ms <= silent_since;
@@ -256,8 +261,8 @@ impl Registry {
             .filter(silent)
             .map(|(id, _)| id.clone())
             .collect();
-        // Before hosts are removed: a lease that a host did not announce again must not return when that host is
-        // removed again.
+        // This happens before hosts are removed. A host that has returned did not announce these leases
+        // again, so they must not count when it is removed again.
         let hosts = &self.hosts;
         self.out_of_sight
             .retain(|_, (host_id, until_ms)| *until_ms > now_ms && !hosts.contains_key(host_id));
@@ -279,8 +284,8 @@ impl Registry {
         silent
     }
 
-    /// Returns true if a lease was on a removed host and may still exist, since its term has not passed. A host that
-    /// reconnects announces its leases itself.
+    /// Returns true if a lease was on a removed host and may still exist, since it has not expired there. A
+    /// host that reconnects announces its leases itself.
     #[must_use]
     pub fn may_exist_on_removed_host(&self, lease_id: &str, now_ms: i64) -> bool {
         let seen = self.out_of_sight.get(lease_id);
@@ -289,18 +294,18 @@ impl Registry {
         })
     }
 
-    /// Replaces the forecasts; hosts' own outlooks arrive with their announcements.
+    /// Replaces the forecasts. The hosts' own outlooks arrive with their announcements.
     pub fn foresee(&mut self, foresight: Option<Foresight>) {
         self.foresight = foresight;
     }
 
-    /// Quotas of all hosts, by id.
+    /// Quotas of all hosts, in the order of their ids.
     #[must_use]
     pub fn quotas(&self) -> Vec<DatedQuota> {
         self.hosts.values().map(Host::latest_quota).collect()
     }
 
-    /// Returns the changes since the last call.
+    /// Returns the changes since the last call of this function.
     pub fn take_changes(&mut self) -> Changes {
         let changed = std::mem::take(&mut self.changed);
         let seen = |id: &HostId| self.hosts.get(id).map(Host::latest_quota);
@@ -310,7 +315,8 @@ impl Registry {
         }
     }
 
-    /// Hosts by id after `after`: one portion, so that no thread waits for ten thousand.
+    /// Up to [`PORTION`] hosts after `after`, in the order of their ids. So no thread waits until ten
+    /// thousand are copied.
     #[must_use]
     pub fn hosts_after(&self, after: &str, now_ms: i64) -> Vec<HostView> {
         let later = (Bound::Excluded(after), Bound::Unbounded);
@@ -330,7 +336,8 @@ impl Registry {
         self.leases.count()
     }
 
-    /// Time until all hosts should have announced themselves after the start; `None` once it has passed.
+    /// Time until all hosts should have announced themselves after the recruiter's start; `None` once it has
+    /// passed.
     #[must_use]
     pub fn grants_in_ms(&self, now_ms: i64) -> Option<i64> {
         let left = self
@@ -369,7 +376,7 @@ fn same(before: &HostQuota, now: &HostQuota) -> bool {
     timeless(before) == timeless(now)
 }
 
-/// Refusal of a connection that a later one of the same host replaced.
+/// Refusal of a connection after a later connection of the same host has replaced it.
 pub(crate) fn replaced(retry_in_ms: i64) -> Refusal {
     Refusal {
         kind: RefusalKind::Busy,

@@ -1,4 +1,5 @@
-//! A request for leases: existing leases of its key, permission, and hosts to ask.
+//! Plans a request for leases: finds the existing leases of its key, checks permission, and lists hosts to
+//! ask.
 
 use super::{HostId, Registry, candidates, limits};
 use gleaner_policy::placement::Candidate;
@@ -9,19 +10,20 @@ use gleaner_schemas::lending::{LeaseRequest, LeaseView, Refusal, RefusalKind};
 pub struct Plan {
     /// Existing leases of this key, at most as many as requested.
     pub found: Vec<LeaseView>,
-    /// Further leases of this key, left over by a late answer or by another recruiter.
+    /// Further leases of this key. A late answer or another recruiter left them over.
     pub superfluous: Vec<LeaseView>,
-    /// Number of missing leases.
+    /// Number of leases that are still missing.
     pub missing: usize,
     /// Hosts able to lend the missing leases.
     pub candidates: Vec<Candidate>,
 }
 
 impl Registry {
-    /// Plans a client's request. If leases are missing, reserves its place until [`Self::finished`].
+    /// Plans a client's request. If leases are missing, the request holds a reservation until
+    /// [`Self::finished`].
     ///
     /// # Errors
-    /// Reason of the refusal, and the time of a retry.
+    /// Reason of the refusal, with the time after which to try again.
     pub fn plan(
         &mut self,
         client: &str,
@@ -67,7 +69,7 @@ impl Registry {
         Ok(Plan { candidates, ..plan })
     }
 
-    /// Releases the place of a planned request.
+    /// Releases the reservation of a planned request.
     pub fn finished(&mut self, client: &str, key: &str) {
         self.pending.remove(&(client.to_owned(), key.to_owned()));
     }
@@ -79,14 +81,15 @@ impl Registry {
         }
     }
 
-    /// Releases the bytes after the host has answered, or will not answer.
+    /// Releases the bytes after the host has answered, or when it will not answer.
     pub fn release_reservation(&mut self, host_id: &HostId, bytes: u64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.pending_bytes = host.pending_bytes.saturating_sub(bytes);
         }
     }
 
-    /// Leases of this key: as many as requested, and the superfluous ones. Leases on reachable hosts come first.
+    /// Leases of this key: first as many as requested, then the superfluous ones. Leases on reachable hosts
+    /// come first.
     fn found(
         &self,
         client: &str,

@@ -1,4 +1,4 @@
-//! Compares the registry with the expected contents, by random steps and in single cases.
+//! Compares the registry with its expected contents, after random steps and in single cases.
 
 use super::*;
 use gleaner_schemas::lending::{Lease, LeaseRequest, Outlook, SLAB_BYTES, VERSION};
@@ -17,7 +17,7 @@ fn settings() -> Settings {
     }
 }
 
-/// A registry after its first announcement interval.
+/// A registry whose first announcement interval has passed.
 fn registry() -> Registry {
     Registry::new(settings(), -10_000)
 }
@@ -76,7 +76,7 @@ fn a_late_connection_of_a_host_does_not_count() {
         .unwrap();
     let late = registry.announced(&id(1), 1, said(1, MIB, &[]), 1);
     assert_eq!(late.unwrap_err().kind, RefusalKind::Busy);
-    registry.disconnected(&id(1), 1); // an old connection: no change
+    registry.disconnected(&id(1), 1); // the end of an old connection changes nothing
     let answer = Answer {
         request_id: 1,
         outcome: Outcome::Granted {
@@ -93,7 +93,7 @@ fn a_late_connection_of_a_host_does_not_count() {
     registry.disconnected(&id(1), 2);
     assert_eq!(registry.totals(), Totals::default());
     assert_eq!(registry.quotas()[0].quota.unleased_bytes, 0);
-    // Only the latest connection counts.
+    // The registry uses only the latest connection.
     registry.announced(&id(1), 3, said(1, MIB, &[]), 3).unwrap();
     assert_eq!(registry.totals().quota_bytes, u128::from(MIB));
 }
@@ -151,14 +151,16 @@ fn leases_of_a_host_that_is_gone_are_out_of_sight_until_it_is_back_or_they_run_o
     assert_eq!(seen(&registry, 0), [false; 2]);
     assert_eq!(registry.sweep(30_000), [id(1)]);
     assert_eq!(seen(&registry, 30_000), [true; 2]);
-    // The host reconnects with one of them: the other has ended, even if the host disconnects again.
+    // The host reconnects with the first lease only. So the second has ended, even if the host is removed
+    // again.
     registry
         .announced(&id(1), 2, said(1, 64 * MIB, &both[..1]), 31_000)
         .unwrap();
     assert_eq!(seen(&registry, 31_000), [false; 2]);
     assert_eq!(registry.sweep(61_000), [id(1)]);
     assert_eq!(seen(&registry, 61_000), [true, false]);
-    // The lease's term was a minute, and the host cannot know that it was removed here.
+    // The first lease had a term of a minute. It may outlive its term, since the host cannot know that it was
+    // removed here.
     assert_eq!(seen(&registry, 91_000), [true, false]);
     assert_eq!(seen(&registry, 91_000 + OUTAGE_GRACE_MS), [false; 2]);
 }
@@ -316,7 +318,7 @@ fn a_host_that_the_client_cannot_reach_is_left_out_for_that_client() {
     let refusal = registry.plan("a", &avoiding(&[1, 2]), 0).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::NoMemory);
     assert!(refusal.detail.contains("2 left out"), "{refusal:?}");
-    // Another client can still use them: no client can mark a host as bad for others.
+    // Other clients can still use these hosts: no client can mark a host as bad for others.
     let plan = registry.plan("b", &request("k", MIB, 1), 0).unwrap();
     assert_eq!(plan.candidates.len(), 2);
 }
@@ -400,8 +402,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever hosts announce, and in whatever order: the sums are those of the hosts, every lease
-    /// belongs to its host, and none is left behind.
+    /// Whatever hosts announce, and in whatever order, the sums are those of the hosts. Every lease belongs
+    /// to its host, and no lease remains without one.
     #[test]
     fn what_is_summed_and_indexed_is_what_hosts_said(steps in prop::collection::vec(step(), 0..60)) {
         let mut registry = registry();

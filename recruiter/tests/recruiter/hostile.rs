@@ -1,5 +1,5 @@
-//! A lying memory server: its messages take little memory here, and its neighbours are served
-//! meanwhile.
+//! Tests a memory server that lies. Its messages take little of the recruiter's memory, and its neighbours
+//! are served meanwhile.
 
 use crate::hosts::{Host, id};
 use crate::running::{MIB, QUICK, Recruiter, asked};
@@ -48,13 +48,13 @@ fn unasked(request_id: u64, text_bytes: usize) -> HostMessage {
     }))
 }
 
-/// Sends these messages over a link of host `number`; returns the reason if it was disconnected.
+/// Sends these messages over a link of host `number`. If the host was disconnected, returns the reason.
 fn say(recruiter: &Recruiter, number: u32, messages: &[HostMessage]) -> Option<Refusal> {
     let texts = messages.iter().map(|m| serde_json::to_string(m).unwrap());
     say_texts(recruiter, number, texts)
 }
 
-/// Sends texts like [`say`], which may be no messages.
+/// Sends texts as [`say`] does; the texts need not be valid messages.
 fn say_texts(
     recruiter: &Recruiter,
     number: u32,
@@ -74,7 +74,7 @@ fn say_texts(
                 break; // the recruiter has disconnected
             }
         }
-        // An honest host stays linked: the answer to a ping shows that everything was read.
+        // An honest host stays linked, and the answer to a ping shows that the recruiter has read all texts.
         let _ = socket.send(Message::Ping(Vec::new().into())).await;
         loop {
             let heard = tokio::time::timeout(Duration::from_secs(60), socket.next()).await;
@@ -99,7 +99,7 @@ fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
     let honest = Host::new(1, 64 * MIB).link(&recruiter.url);
     recruiter.ready(1);
     let before = peak_bytes(recruiter.id());
-    // 32 links with 2 MiB each: 64 MiB that would stay in memory.
+    // The host opens 32 links and sends 2 MiB over each. These 64 MiB must not stay in memory.
     for number in 0..32 {
         let said = say(
             &recruiter,
@@ -121,7 +121,7 @@ fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
         "{}",
         &leases[..leases.len().min(400)]
     );
-    // The neighbour is served.
+    // The other host is still asked for leases.
     let lease = recruiter.lease("a", &asked(MIB, "k"));
     assert_eq!(lease.status, 201, "{}", lease.body);
     assert_eq!(honest.leases_count(), 1);
@@ -145,7 +145,7 @@ fn announcements_with_long_texts_are_refused() {
     assert_eq!(say(&recruiter, 2, &[good]), None);
 }
 
-/// Messages of an honest link in order: an announcement with a lease, and an answer.
+/// Messages of an honest host, in order: an announcement of a lease, and an answer.
 fn conversation() -> [Value; 2] {
     let mut said = announcement(2);
     said.leases = vec![Lease {
@@ -190,7 +190,7 @@ fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
             assert!(refused.detail.len() < 400, "{name}: {}", refused.detail);
         }
     }
-    // Wrong order, repetitions, and a disconnection in between.
+    // The messages are in the wrong order or repeated, or the host disconnects in between.
     let texts = |order: &[&Value]| -> Vec<String> { order.iter().map(|m| m.to_string()).collect() };
     let (a, b) = (&announcement, &answer);
     for order in [&[b, a][..], &[b], &[a, a, a], &[a, b, b], &[]] {
@@ -198,7 +198,7 @@ fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
     }
     let grown = peak_bytes(recruiter.id()).saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes more");
-    // The liar's last messages had a limited length, and the neighbour's lease is unchanged.
+    // The last messages of the lying host had a limited length, and the neighbour's lease is unchanged.
     let found = recruiter.get("/v1/hosts").body.to_string();
     assert!(found.len() < 20_000, "{} bytes of hosts", found.len());
     let lease = recruiter.lease("a", &asked(MIB, "after"));

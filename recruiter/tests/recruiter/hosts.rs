@@ -1,4 +1,4 @@
-//! Hosts that lend memory they do not have: a memory server's side of the link.
+//! Hosts for the tests: a memory server's side of the link. They lend memory that they do not have.
 
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
@@ -13,16 +13,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::Message;
 
-/// Interval of announcements.
+/// Interval between a host's announcements.
 const ANNOUNCE: Duration = Duration::from_millis(100);
 
-/// Behaviour of a host when it receives a request.
+/// Behaviour of a host when it receives a request for a lease.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Manner {
     Grants,
     Refuses(Refusal),
     Silent,
-    /// Grants leases, but its answers are lost.
+    /// The host grants leases, but its answers are lost.
     GrantsInSilence,
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct State {
     pub(crate) leases: BTreeMap<String, Lease>,
     pub(crate) manner: Manner,
     pub(crate) asked: Vec<RequestKind>,
-    /// Reasons for which the recruiter rejected it.
+    /// Reasons for which the recruiter has rejected the host.
     pub(crate) sent_away: Vec<Refusal>,
     /// True for memory servers of this release; older ones do not know
     /// the message with revocation lists.
     pub(crate) accepts_revocation_lists: bool,
-    /// Revocation lists received.
+    /// Revocation lists that the host has received.
     pub(crate) revocations: Vec<String>,
     last_lease: u64,
 }
@@ -124,7 +124,7 @@ impl State {
     }
 }
 
-/// A host; dropping it closes its links.
+/// A host with its links; dropping the host closes them.
 pub(crate) struct Host {
     pub(crate) id: String,
     state: Arc<Mutex<State>>,
@@ -151,7 +151,7 @@ pub(crate) fn id(number: u32) -> String {
 }
 
 impl Host {
-    /// Makes an idle host with this quota, not linked yet.
+    /// Makes an idle host with this quota. The host is not linked yet.
     pub(crate) fn new(number: u32, quota_bytes: u64) -> Self {
         let id = id(number);
         let quota = HostQuota {
@@ -181,7 +181,8 @@ impl Host {
         }
     }
 
-    /// Links with a recruiter, such as `http://127.0.0.1:80`, and again whenever the link breaks.
+    /// Links the host with a recruiter, such as `http://127.0.0.1:80`, and links it again whenever the link
+    /// breaks.
     pub(crate) fn link(mut self, url: &str) -> Self {
         self.link_with(url, None);
         self
@@ -266,7 +267,7 @@ async fn talk(
                 return Ok(());
             }
             None => {
-                // Announces itself like a memory server: at the interval, and on every change.
+                // Announces itself as a memory server does: at each interval, and on every change.
                 let text = serde_json::to_string(&state.lock().unwrap().announcement())?;
                 if text != last || told.is_none_or(|told| told.elapsed() >= ANNOUNCE) {
                     socket.send(Message::text(text.clone())).await?;

@@ -1,4 +1,4 @@
-//! Leases: granting, refusing, finding, renewing and ending them.
+//! Tests of granting, refusing, finding, renewing and ending leases.
 
 use crate::hosts::{Host, Manner};
 use crate::running::{Answer, GIB, MIB, QUICK, Recruiter, asked, lease_id, wait_for};
@@ -13,7 +13,7 @@ fn refusing(kind: RefusalKind) -> Manner {
     })
 }
 
-/// Checks a refusal: its status, its kind, and words of its text.
+/// Checks the status and the kind of a refusal, and words that its text must contain.
 #[track_caller]
 fn assert_refused(answer: &Answer, status: u16, kind: &str, words: &[&str]) {
     let body = &answer.body;
@@ -45,14 +45,14 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     assert_eq!(granted.status, 201, "{}", granted.body);
     let id = lease_id(&granted);
     let lease = &granted.body["leases"][0];
-    assert_eq!(lease["granted_bytes"], 4 * MIB); // whole slabs
+    assert_eq!(lease["granted_bytes"], 4 * MIB); // rounded up to whole slabs
     assert_eq!(lease["host_id"], host.id);
     assert_eq!(lease["client"], "pager");
     assert_eq!(lease["address"], "127.0.0.1:1");
     // A repeated request with the same key gets the same lease.
     let again = recruiter.lease("pager", &asked(3 * MIB, "a"));
     assert_eq!((again.status, lease_id(&again)), (200, id.clone()));
-    // With another size, the request contradicts the key.
+    // A request for another size with the same key is refused.
     let other = recruiter.lease("pager", &asked(30 * MIB, "a"));
     assert_refused(&other, 409, "malformed", &["\"a\"", "another key"]);
     // Keys of different clients are independent.
@@ -74,10 +74,10 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     );
 
     assert_eq!(recruiter.delete(&id, "pager").status, 204);
-    assert_eq!(recruiter.delete(&id, "pager").status, 204); // ended already
+    assert_eq!(recruiter.delete(&id, "pager").status, 204); // also if the lease has already ended
     let gone = recruiter.post(&path, "pager", &json!({}));
     assert_refused(&gone, 404, "unknown_lease", &[&id]);
-    // One lease is left: the other client's.
+    // Only one lease remains: that of the other client.
     assert_eq!(host.leases_count(), 1);
     let all = recruiter.get("/v1/leases").body;
     assert_eq!(all["leases"].as_array().unwrap().len(), 1);
@@ -100,7 +100,7 @@ fn copies_are_on_hosts_of_their_own_or_nowhere() {
     assert_eq!(again.body["leases"].as_array().unwrap().len(), 3);
     let four = recruiter.lease("pager", &wanted(4, "b"));
     assert_refused(&four, 503, "no_memory", &["3 of 3 hosts", "4"]);
-    // One host refuses: the leases of the others are revoked.
+    // One host refuses, so the leases that the others granted are revoked.
     hosts[1].state().manner = refusing(RefusalKind::InUse);
     let refused = recruiter.lease("pager", &wanted(3, "c"));
     assert_refused(
@@ -113,7 +113,7 @@ fn copies_are_on_hosts_of_their_own_or_nowhere() {
     wait_for("the copies to be given back", || {
         hosts.iter().all(|host| host.leases_count() == 1)
     });
-    // Fewer copies than exist: the superfluous ones are released.
+    // Fewer copies are requested than exist, so the superfluous ones are released.
     assert_eq!(recruiter.lease("pager", &wanted(1, "a")).status, 200);
     wait_for("copies too many to be ended", || {
         let left: usize = hosts
@@ -144,7 +144,7 @@ fn the_next_host_is_asked_when_one_refuses_or_is_silent() {
         assert_eq!(granted.body["leases"][0]["host_id"], good.id);
     }
     assert_eq!(good.leases_count(), 8);
-    // Later requests avoid the host that failed, but not the one that refused.
+    // Later requests avoid the host that did not answer, but not the host that refused.
     let asked_of = |host: &Host| host.state().asked.len();
     assert!(asked_of(&silent) <= 1, "{}", asked_of(&silent));
     good.state().manner = refusing(RefusalKind::NoMemory);
@@ -215,7 +215,7 @@ fn a_lease_that_its_host_took_back_is_gone_at_once() {
     wait_for("the lease to be gone", || {
         recruiter.get(&format!("/v1/leases/{id}")).status == 404
     });
-    // The key can be used for another lease.
+    // The key of the ended lease can be used for another lease.
     assert_eq!(recruiter.lease("pager", &asked(MIB, "a")).status, 201);
     // The renewal carries the client's name, so that the host can check it.
     let id = lease_id(&recruiter.lease("pager", &asked(MIB, "a")));

@@ -1,4 +1,4 @@
-//! Tests of the built recruiter.
+//! Tests of the recruiter as a built program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adapter;

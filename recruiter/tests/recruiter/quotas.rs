@@ -1,4 +1,4 @@
-//! Hosts' quotas as published: JSON, events, files and metrics.
+//! Tests of the published quotas: JSON, events, files and metrics.
 
 use crate::hosts::{Host, id};
 use crate::running::{GIB, MIB, QUICK, Recruiter, agent, asked, wait_for};
@@ -6,7 +6,7 @@ use gleaner_schemas::lending::Quotas;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Reads the next event; returns its name and its quotas.
+/// Reads the next event, and returns its name and its quotas.
 fn event(lines: &mut impl BufRead) -> (String, Quotas) {
     let (mut name, mut line) = (String::new(), String::new());
     loop {
@@ -51,7 +51,7 @@ fn those_who_watch_hear_the_whole_and_then_what_changes() {
         "{changed:?}"
     );
     assert_eq!(recruiter.lease("pager", &asked(5 * GIB, "a")).status, 503);
-    // A host that left is sent once more, with nothing to lend.
+    // The host that was removed is sent once more, with a quota of 0.
     second.leave();
     loop {
         let (_, changed) = event(&mut lines);
@@ -100,7 +100,7 @@ fn quotas_are_in_files_that_are_whole_whenever_they_are_read() {
     wait_for("the textfile", || {
         std::fs::read_to_string(&prom).unwrap().contains(&line)
     });
-    // The file is also written without a change, so that readers see that the writer runs.
+    // The file is also written if nothing has changed, so that readers see that its writer runs.
     let before = read().time_ms;
     wait_for("an announcement interval", || read().time_ms > before);
 }

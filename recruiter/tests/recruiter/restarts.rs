@@ -1,4 +1,4 @@
-//! Killed recruiters and silent hosts: no lease is lost, and none is granted twice.
+//! Tests of killed recruiters and silent hosts: no lease is lost, and none is granted twice.
 
 use crate::hosts::{Host, Manner};
 use crate::running::{GIB, MIB, QUICK, Recruiter, asked, lease_id, wait_for};
@@ -19,7 +19,7 @@ fn killed_and_restarted_it_rebuilds_itself_and_finds_leases_by_their_key() {
     let one = lease_id(&recruiter.lease("pager", &asked(MIB, "b")));
     recruiter.kill();
     let recruiter = Recruiter::start_at(folder.path(), &address, QUICK);
-    // Meanwhile the recruiter neither denies leases that may exist, nor grants any.
+    // Until its hosts are known, the recruiter neither denies leases that may exist, nor grants any.
     let path = format!("/v1/leases/{one}/renew");
     wait_for("the lease to be known again", || {
         let renewed = recruiter.post(&path, "pager", &json!({}));
@@ -79,8 +79,7 @@ fn a_host_that_leaves_cannot_be_reached_and_after_three_missed_announcements_is_
         let hosts = recruiter.get("/v1/hosts").body;
         hosts["hosts"][0]["is_reachable"] != true
     });
-    // Immediately afterwards the lease is still known, but cannot be renewed through this
-    // recruiter.
+    // At first the recruiter still knows the lease, but cannot have it renewed, since its host is not linked.
     let lease = recruiter.get(&path);
     if lease.status == 200 {
         assert_eq!(lease.body["is_reachable"], false, "{}", lease.body);
@@ -88,14 +87,14 @@ fn a_host_that_leaves_cannot_be_reached_and_after_three_missed_announcements_is_
         assert_eq!(renewed.status, 503, "{}", renewed.body);
     }
     recruiter.hear("missed three announcements");
-    // The lease has not ended: the host may still have it.
+    // The recruiter must not say that the lease has ended, since the host may still have it.
     let told = recruiter.get(&path);
     assert_eq!(
         (told.status, &told.body["kind"]),
         (503, &json!("unreachable"))
     );
     assert_eq!(recruiter.get("/v1/hosts").body["hosts"], json!([]));
-    // The host reconnects with its lease.
+    // The host reconnects and announces its lease.
     let host = host.link(&recruiter.url);
     wait_for("the lease to be back", || {
         recruiter.get(&path).status == 200
@@ -137,12 +136,12 @@ fn what_was_granted_by_an_answer_that_was_lost_is_found_by_its_key() {
     let refused = recruiter.lease("pager", &asked(MIB, "a"));
     assert_eq!(refused.status, 503, "{}", refused.body);
     assert_eq!(refused.body["kind"], "unreachable");
-    // The host is avoided for a while, and the refusal says so.
+    // For a while the host is avoided, and the refusal says so.
     let other = recruiter.lease("pager", &asked(MIB, "b"));
     let detail = other.body["detail"].as_str().unwrap();
     assert!(detail.contains("failed lately"), "{detail}");
     assert!(other.retry_after.is_some());
-    // But the lease exists.
+    // The lease exists nevertheless.
     wait_for("the announcement", || {
         recruiter.lease("pager", &asked(MIB, "a")).status == 200
     });

@@ -1,4 +1,4 @@
-//! Rights of each role, over real TLS.
+//! Tests of each role's rights, over real TLS.
 
 use crate::hosts::{Host, id};
 use crate::running::{
@@ -135,7 +135,7 @@ fn each_role_may_do_its_own_and_no_more() {
         "{detail}"
     );
 
-    // Names come from certificates.
+    // The client's name comes from its certificate.
     let granted = lease(&client, "mine");
     assert_eq!(
         granted.body["leases"][0]["client"], "pager",
@@ -164,7 +164,7 @@ fn each_role_may_do_its_own_and_no_more() {
     assert_eq!(ended(&admin), 204);
     assert_eq!(status(&client, &path), 404);
 
-    // Without TLS, this machine may read by default.
+    // By default, programs of this machine may read without TLS.
     assert_eq!(recruiter.get("/v1/quotas").status, 200);
     assert_eq!(recruiter.get("/metrics").status, 200);
     let refused = recruiter.lease("pager", &asked(MIB, "b"));
@@ -223,7 +223,7 @@ fn memory_servers_receive_the_lists_in_force_and_older_ones_no_such_message() {
     deployment.authority.revoke("pager").unwrap();
     received("the next list");
     assert_eq!(of_today.state().revocations.len(), 2, "of each once");
-    // A host that links later gets the lists as well.
+    // A host that links later also gets the lists.
     of_today.leave();
     of_today.link_with(&url, Some(deployment.of_host(&id(1))));
     wait_for("the list on a new link", || {

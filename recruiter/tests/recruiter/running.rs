@@ -1,4 +1,4 @@
-//! A running recruiter for the tests.
+//! Runs a recruiter for the tests.
 
 use gleaner_harness::Running;
 pub(crate) use gleaner_harness::{PATIENCE, wait_for};
@@ -11,10 +11,10 @@ use ureq::Agent;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// Configuration with a short announcement interval, and timeouts for a busy machine.
+/// Configuration with a short announcement interval and without a reserve.
 pub(crate) const QUICK: &str = "announce_every = \"500ms\"\nreserve_share = 0.0\n";
 
-/// A running recruiter; killed when dropped.
+/// A recruiter started by a test; killed when dropped.
 pub(crate) struct Recruiter {
     running: Running,
     /// Address of the plain listener.
@@ -23,7 +23,7 @@ pub(crate) struct Recruiter {
     pub(crate) tls_url: Option<String>,
 }
 
-/// Status, document and header Retry-After of an answer.
+/// Status code, JSON document and header Retry-After of an answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Value,
@@ -32,7 +32,7 @@ pub(crate) struct Answer {
 }
 
 impl Recruiter {
-    /// Starts with full access on a loopback port of its own.
+    /// Starts a recruiter with full access on its own loopback port.
     pub(crate) fn start(folder: &Path, config: &str) -> Self {
         Self::start_at(folder, "127.0.0.1:0", config)
     }
@@ -73,7 +73,7 @@ impl Recruiter {
         get(&agent(), &format!("{}{path}", self.url))
     }
 
-    /// Requests a lease as a client of this name.
+    /// Requests a lease as the client `client`.
     pub(crate) fn lease(&self, client: &str, asked: &Value) -> Answer {
         self.post("/v1/leases", client, asked)
     }
@@ -89,7 +89,7 @@ impl Recruiter {
         answer(request.header("Gleaner-Client", client).call().unwrap())
     }
 
-    /// Waits until the recruiter grants leases, and has `hosts_count` linked hosts.
+    /// Waits until the recruiter grants leases and has `hosts_count` linked hosts.
     #[track_caller]
     pub(crate) fn ready(&self, hosts_count: u64) {
         wait_for("the recruiter to know its hosts", || {
@@ -107,7 +107,7 @@ impl Recruiter {
         self.hear(words)
     }
 
-    /// Ends the recruiter like a power failure, as far as a process can be affected.
+    /// Kills the recruiter, which resembles a power failure as far as a process can notice.
     pub(crate) fn kill(&self) {
         self.running.kill();
     }
@@ -117,12 +117,12 @@ pub(crate) fn program() -> &'static str {
     env!("CARGO_BIN_EXE_gleaner-recruiter")
 }
 
-/// Body of a request for a lease.
+/// Body of a request for a lease of these bytes, with this key.
 pub(crate) fn asked(bytes: u64, key: &str) -> Value {
     json!({ "bytes": bytes, "key": key })
 }
 
-/// Id of the answer's only lease.
+/// Id of the only lease in the answer.
 #[track_caller]
 pub(crate) fn lease_id(answer: &Answer) -> String {
     let leases = answer.body["leases"].as_array();

@@ -1,4 +1,4 @@
-//! The command line and the documents that it prints.
+//! Tests of the command line, and of the documents that it prints.
 
 use crate::hosts::Host;
 use crate::running::{GIB, MIB, QUICK, Recruiter, asked, program};
@@ -100,7 +100,7 @@ fn the_openapi_document_is_served_and_printed_alike() {
     assert_eq!(served, printed);
     let paths = served["paths"].as_object().unwrap();
     assert_eq!(paths.len(), 10);
-    // Each operation describes its refusals, all in the same form.
+    // Each operation describes its refusals, all of which have the same form.
     for (path, methods) in paths {
         for (method, operation) in methods.as_object().unwrap() {
             let responses = operation["responses"].as_object().unwrap();
@@ -142,7 +142,7 @@ fn a_web_page_on_the_recruiters_machine_can_neither_ask_nor_link() {
         assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
         assert!(answer.contains("application/problem+json"), "{answer}");
     }
-    // A body above the size limit is no valid request.
+    // A body above the size limit is refused.
     let long = format!("{{\"bytes\": 1, \"key\": \"{}\"}}", "x".repeat(100_000));
     let head = "POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
     let answer = say(head, &long);

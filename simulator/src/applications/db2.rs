@@ -9,13 +9,13 @@ use super::{Layout, Run, below};
 use crate::Request;
 use rand_chacha::ChaCha8Rng;
 
-/// **Calibrated** to Table 5's ideal speedup of db2.
+/// Compute time before each request, **calibrated** to Table 5's ideal speedup of db2.
 const THINK_NS: u64 = 7_898_000;
 
 const QUERIES: u32 = 5;
 const FILES: u32 = 831;
 const FILES_A_QUERY: u32 = FILES * 2 / QUERIES;
-/// Blocks per request of a scan: 64 KB.
+/// Blocks per request of a scan, which make 64 KB.
 const SCANNED: u32 = 8;
 
 const LAYOUT: Layout = Layout {
@@ -25,7 +25,7 @@ const LAYOUT: Layout = Layout {
     largest_request_bytes: SCANNED * (8 << 10),
 };
 
-/// Requests of one run.
+/// Generator of the requests of one run.
 #[derive(Clone, Debug)]
 pub struct Queries {
     think_ns: u64,
@@ -52,7 +52,8 @@ impl Run for Queries {
     const THINK_NS: u64 = THINK_NS;
     const IS_CALIBRATED: bool = true;
     const KEEPS_REGIONS: bool = true; // section 3.3
-    // A parallel program: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
+    // db2 is a parallel program, traced on eight processors and run on a client with four (sections 3.2 and
+    // 3.3).
     const PROCESSES: u32 = 4;
 
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {

@@ -9,7 +9,7 @@ use super::{Layout, Run};
 use crate::Request;
 use rand_chacha::ChaCha8Rng;
 
-/// **Calibrated** to Table 5's ideal speedup of dmine.
+/// Compute time before each request, **calibrated** to Table 5's ideal speedup of dmine.
 const THINK_NS: u64 = 4_428_000;
 
 const FILES: u32 = 8;
@@ -22,7 +22,7 @@ const LAYOUT: Layout = Layout {
     largest_request_bytes: 128 << 10,
 };
 
-/// Requests of one run.
+/// Generator of the requests of one run.
 #[derive(Clone, Debug)]
 pub struct Scans {
     think_ns: u64,
@@ -36,7 +36,8 @@ impl Run for Scans {
     const THINK_NS: u64 = THINK_NS;
     const IS_CALIBRATED: bool = true;
     const KEEPS_REGIONS: bool = true; // section 3.3
-    // A parallel program: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
+    // dmine is a parallel program, traced on eight processors and run on a client with four (sections 3.2 and
+    // 3.3).
     const PROCESSES: u32 = 4;
 
     fn new(think_ns: u64, _dice: ChaCha8Rng) -> Self {

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 const HOT_BLOCKS: u32 = LAYOUT.blocks() / 5;
 
-/// Requests of one run.
+/// Generator of the requests of one run.
 #[derive(Clone, Debug)]
 pub struct Draws(random::Draws);
 

@@ -1,15 +1,15 @@
 //! LU decomposition of a matrix of 8192 × 8192 doubles in slabs of 64 columns.
 //!
 //! From the study: 536 MB in 8 files, slabs of 64 columns, a triangle scan (section 3.2). Assumed: the
-//! left-looking order, which reads each slab, updates it with all slabs to its left, read one after the
-//! other, and writes it once. A slab is read or written by one request, slabs are distributed over the files
-//! in turn, and every update takes the same time.
+//! left-looking order. It reads each slab, updates it with all slabs to its left, which are read one after
+//! the other, and writes it once. A slab is read or written by one request, slabs are distributed over the
+//! files in turn, and every update takes the same time.
 
 use super::{Layout, Run};
 use crate::Request;
 use rand_chacha::ChaCha8Rng;
 
-/// **Calibrated** to Table 5's ideal speedup of lu.
+/// Compute time before each request, **calibrated** to Table 5's ideal speedup of lu.
 const THINK_NS: u64 = 623_000_000;
 
 const FILES: u32 = 8;
@@ -22,7 +22,7 @@ const LAYOUT: Layout = Layout {
     largest_request_bytes: 64 * 8192 * 8,
 };
 
-/// Requests of one run.
+/// Generator of the requests of one run.
 #[derive(Clone, Debug)]
 pub struct Triangle {
     think_ns: u64,
@@ -36,7 +36,8 @@ impl Run for Triangle {
     const THINK_NS: u64 = THINK_NS;
     const IS_CALIBRATED: bool = true;
     const KEEPS_REGIONS: bool = false; // section 3.3
-    // A parallel program: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
+    // lu is a parallel program, traced on eight processors and run on a client with four (sections 3.2 and
+    // 3.3).
     const PROCESSES: u32 = 4;
 
     fn new(think_ns: u64, _dice: ChaCha8Rng) -> Self {

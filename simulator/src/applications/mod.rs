@@ -1,5 +1,5 @@
-//! Programs as generators of requests: the study's five. A program is a file in this module and a row of the
-//! table below.
+//! Programs as generators of requests: the five of the study. Each program is a file in this module and a row
+//! of the table of applications below.
 //!
 //! | program | data | pattern | requests |
 //! | --- | --- | --- | --- |
@@ -35,15 +35,15 @@ pub trait Program {
     /// Layout of the program's data.
     fn layout(&self) -> Layout;
 
-    /// The run with this number. The same seed and number give the same requests.
+    /// Requests of the run with this number. The same seed and number give the same requests.
     fn run(&self, seed: u64, number: u64) -> Self::Stream;
 
-    /// Returns true if the program's regions, and the data cached on its client, outlive a run: the next run
-    /// has the same data.
+    /// Returns true if the program's regions, and the data cached on its client, stay for the next run, which
+    /// uses the same data.
     fn keeps_regions(&self) -> bool;
 
-    /// Number of the program's processes that run concurrently on the client's CPUs; each computes and waits
-    /// on its own.
+    /// Number of the program's processes that run concurrently on the client's CPUs. Each process computes
+    /// and waits on its own.
     fn processes(&self) -> u32;
 }
 
@@ -105,17 +105,17 @@ pub trait Run: Iterator<Item = Request> {
     /// that of Table 5 ([`calibrate`](crate::calibrate()); `tests/study.rs` finds the same).
     const IS_CALIBRATED: bool;
 
-    /// True if the application's regions, and the data cached on its client, outlive a run.
+    /// True if the application's regions, and the data cached on its client, stay for the next run.
     const KEEPS_REGIONS: bool;
 
     /// Number of the application's processes that run concurrently on the client's CPUs.
     const PROCESSES: u32;
 
-    /// Returns a run that computes for `think_ns` before each request and draws from `dice`.
+    /// Makes a run that computes for `think_ns` before each request and draws its random numbers from `dice`.
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self;
 }
 
-/// Draws a number below `count`; probabilities differ from uniform by less than 2⁻³² of `count`.
+/// Draws a number below `count`. Each probability differs from uniform by less than 2⁻³² of `count`.
 fn below(count: u32, dice: &mut ChaCha8Rng) -> u32 {
     use rand::Rng;
     ((u64::from(dice.next_u32()) * u64::from(count)) >> 32) as u32

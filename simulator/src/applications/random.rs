@@ -1,5 +1,5 @@
 //! Random requests, as in the study (section 3.2): 262,144 reads of 8 KB from 2 GB. Assumed: the data have as
-//! many blocks, which is 2 GiB, in one file per disk.
+//! many blocks as there are reads, which is 2 GiB, in one file per disk.
 
 use super::{Layout, Run, below};
 use crate::Request;
@@ -19,7 +19,7 @@ pub(super) const LAYOUT: Layout = Layout {
     largest_request_bytes: 8 << 10,
 };
 
-/// Requests of one run, each for a random block.
+/// Generator of the requests of one run, each for a random block.
 #[derive(Clone, Debug)]
 pub struct Draws {
     think_ns: u64,
@@ -45,7 +45,7 @@ impl Run for Draws {
     const THINK_NS: u64 = THINK_NS;
     const IS_CALIBRATED: bool = false;
     const KEEPS_REGIONS: bool = false; // section 3.3
-    // "a constant compute time of 10 ms between successive I/O requests": one process.
+    // The study says: "a constant compute time of 10 ms between successive I/O requests", so one process.
     const PROCESSES: u32 = 1;
 
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {

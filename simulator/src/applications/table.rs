@@ -1,9 +1,9 @@
-//! The table of applications, and all code generated from it.
+//! The table of applications, with all code generated from it.
 
 /// Makes applications known to the simulator, its scenarios and the command line: one row per application.
 ///
-/// Each row has documentation, the name in scenarios and results, the variant of [`Application`](super::Application) and the
-/// type of its [`Run`](super::Run).
+/// Each row has documentation, the name in scenarios and results, the variant of
+/// [`Application`](super::Application), and the type of its [`Run`](super::Run).
 macro_rules! applications {
     ($($(#[$doc:meta])* $name:literal => $application:ident($module:ident::$run:ident);)*) => {
         /// Programs that the simulator knows.
@@ -18,7 +18,7 @@ macro_rules! applications {
             /// All applications, in the order of the table.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$application),*];
 
-            /// Name in scenarios and results; of the study's programs, in its spelling.
+            /// Name in scenarios and results; the study's programs have the study's spelling.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -84,8 +84,8 @@ macro_rules! applications {
         impl Iterator for Stream {
             type Item = Request;
 
-            // Inlined into the caller: a call would write the request to memory, in other pieces than those
-            // read back.
+            // Inlined into the caller: a call would write the request to memory in pieces of other sizes than
+            // those that the caller reads back, which is slow.
             #[inline(always)]
             fn next(&mut self) -> Option<Request> {
                 match self {

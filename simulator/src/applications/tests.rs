@@ -59,7 +59,7 @@ fn db2_scans_two_fifths_a_query_and_looks_one_page_up_after_each_request() {
     assert_eq!(scans.len(), 5 * 332 * 96);
     assert!(lookups.iter().all(|(_, r)| r.bytes == 8 << 10));
     assert_eq!((scans[0].1.object, scans[0].1.bytes), (0, 64 << 10));
-    // 764 = 95 · 8 + 4 blocks.
+    // A file has 764 blocks, which is 95 · 8 + 4, so its last request has only 4 blocks.
     assert_eq!((scans[95].1.object, scans[95].1.bytes), (760, 32 << 10));
     assert_eq!(
         scans[332 * 96].1.object,

@@ -1,8 +1,8 @@
-//! Replay of a stream through caches: how often each policy of `policy` misses at each size, without hosts,
-//! network or time.
+//! Replays a stream through caches: counts how often each eviction policy misses at each size. Hosts, network
+//! and time play no part.
 //!
 //! Objects are numbered once, while the stream is read batch by batch; every cache then processes the batch.
-//! The counts equal those of libCacheSim for the same stream (tests/readers/test_streams.py): an object keeps
+//! The counts equal those of libCacheSim for the same stream (tests/readers/test_streams.py). An object keeps
 //! the size of its first request, and an object larger than the cache is never stored.
 
 mod run;
@@ -29,7 +29,7 @@ pub struct Cache {
     pub capacity: Capacity,
 }
 
-/// Counts of a stream in a cache.
+/// Counts of one cache over a whole stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Number of requests.
@@ -54,11 +54,13 @@ pub enum ReplayError {
     TooManyObjects,
 }
 
-/// Requests per batch: few enough to fit into the processor's cache, enough for memory accesses to overlap.
+/// Requests per batch. A batch is small enough for the processor's cache and large enough for memory accesses
+/// to overlap.
 const BATCH_REQUESTS: usize = 4096;
 
 /// Replays a stream in every one of `caches` separately, each starting empty, and returns their counts in the
-/// same order. Memory: 12 to 21 bytes per object and cache, and 26 to 52 bytes per object; none per request.
+/// same order. Memory use is 12 to 21 bytes per object and cache, and 26 to 52 bytes per object in addition;
+/// requests take none.
 ///
 /// # Errors
 /// [`ReplayError`].

@@ -5,8 +5,8 @@ use gleaner_policy::eviction::{Eviction, Visitor};
 
 /// A cache that processes batches of requests.
 pub(super) trait BatchReplay {
-    /// Processes the next requests, given the numbers of their objects and their bytes; there are `objects`
-    /// objects so far.
+    /// Processes the next requests, given as the numbers of their objects and their bytes. `objects` is the
+    /// number of distinct objects so far.
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32);
 
     /// Counts over all requests so far.
@@ -16,7 +16,7 @@ pub(super) trait BatchReplay {
 /// Number of requests that are looked up in advance.
 const AT_ONCE: usize = 64;
 
-/// Makes a [`Run`] of the policy that visits it.
+/// Makes a [`Run`] with the policy that it visits, and with this capacity.
 pub(super) struct RunMaker(pub(super) Capacity);
 
 impl Visitor for RunMaker {
@@ -30,7 +30,7 @@ impl Visitor for RunMaker {
 /// A cache and its counts.
 struct Run<E> {
     order: E,
-    /// Capacity that each stored object takes.
+    /// Share of the capacity that each object takes, by the object's number: 1, or its bytes.
     sizes: Vec<u32>,
     capacity: Capacity,
     held: u64,
@@ -75,7 +75,7 @@ impl<E: Eviction> Run<E> {
 impl<E: Eviction> BatchReplay for Run<E> {
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32) {
         if objects as usize > self.sizes.len() {
-            // Grows in large steps, since each one copies everything.
+            // The tables grow in large steps, since each step copies all entries.
             let room = objects.saturating_add(objects / 2);
             self.order.grow(room);
             self.sizes.resize(room as usize, 0);
@@ -86,8 +86,8 @@ impl<E: Eviction> BatchReplay for Run<E> {
         };
         let (mut misses, mut missed_bytes) = (0, 0_u64);
         for (numbers, bytes) in numbers.chunks(AT_ONCE).zip(bytes.chunks(AT_ONCE)) {
-            // Looks up all in advance, so that their memory accesses overlap. The results are not used
-            // further, since they may change.
+            // Looks up all requested objects in advance, so that the memory accesses overlap. These results
+            // are discarded, since handling the requests may change them.
             let held = numbers
                 .iter()
                 .filter(|number| self.order.contains(**number));

@@ -1,4 +1,4 @@
-//! Caches compared with a table worked by hand, and with a list that is searched from end to end.
+//! Compares caches with a table worked by hand, and with a list that is searched from end to end.
 
 use super::*;
 use crate::Request;
@@ -32,8 +32,9 @@ fn misses(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u64
 
 #[test]
 fn sizes_are_those_that_objects_came_in_with() {
-    // 250 bytes: 7 (100) and 8 (100) are stored; 7 is a hit, whatever size the request has; 9 (40) fits, too;
-    // 10 (300) never does; 11 takes no room. libCacheSim 0.3.5 counts the same: 5 misses, 540 bytes.
+    // The capacity is 250 bytes. Objects 7 and 8 (100 bytes each) are stored. Later requests for 7 are hits,
+    // whatever their size. Object 9 (40 bytes) also fits, object 10 (300 bytes) never fits, and object 11
+    // takes no room. libCacheSim 0.3.5 counts the same: 5 misses with 540 bytes.
     let asked = [
         (7, 100),
         (8, 100),
@@ -52,7 +53,8 @@ fn sizes_are_those_that_objects_came_in_with() {
             "{policy:?}"
         );
     }
-    // Room for two: with Lru 9 replaces 8, with Fifo 7, with FirstIn no object.
+    // The cache has room for two objects. Object 9 replaces 8 under Lru and 7 under Fifo; under FirstIn it
+    // replaces none.
     assert_eq!(misses(&asked, Policy::Lru, Capacity::Objects(2)).0, 5);
     assert_eq!(misses(&asked, Policy::Fifo, Capacity::Objects(2)).0, 6);
     assert_eq!(misses(&asked, Policy::FirstIn, Capacity::Objects(2)).0, 7);
@@ -69,10 +71,11 @@ fn a_streams_error_is_the_replays() {
     assert!(error.to_string().starts_with("torn"), "{error}");
 }
 
-/// Policies whose order is that of a list. The other policies' tests have their own slow versions.
+/// Policies that keep their objects in a plain list. Tests of the other policies have their own slow
+/// versions.
 const OF_A_LIST: [Policy; 3] = [Policy::Lru, Policy::Fifo, Policy::FirstIn];
 
-/// Computes the same with a list, whose first object leaves next.
+/// Counts misses and missed bytes with a list; the first object of the list is evicted next.
 fn by_list(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u64) {
     let (by_objects, most) = match capacity {
         Capacity::Objects(most) => (true, most),
@@ -104,8 +107,7 @@ fn by_list(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u6
 }
 
 proptest! {
-    /// A cache never stores more than it has room for; with room for all, there are as many misses as
-    /// objects.
+    /// With room for all objects, a cache never evicts one: there are as many misses as objects.
     #[test]
     fn with_room_for_all_an_object_misses_once(asked in prop::collection::vec(0u64..300, 0..9000)) {
         let asked: Vec<(u64, u32)> = asked.into_iter().map(|object| (object, 7)).collect();
@@ -129,7 +131,7 @@ proptest! {
                 caches.push(Cache { policy, capacity });
             }
         }
-        // Concurrent caches give the same as each separately.
+        // Caches that replay the stream together count the same as each cache alone.
         let counts = replay(stream(&asked), &caches).unwrap();
         for (cache, counts) in caches.iter().zip(counts) {
             let expected = by_list(&asked, cache.policy, cache.capacity);

@@ -1,6 +1,6 @@
-//! Invariants of every run, under any settings; always checked, not only in tests.
+//! Invariants of every run, under any settings. They are always checked, not only in tests.
 
-/// Violated invariant: a defect of the simulation.
+/// A violated invariant, which is a defect of the simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -39,7 +39,7 @@ pub enum Violation {
         host: String,
         /// Time of the violation.
         at_ns: u64,
-        /// Free bytes of the host.
+        /// Bytes of the host that are free to be leased.
         unleased_bytes: u64,
         /// Bytes that were requested.
         wanted_bytes: u64,

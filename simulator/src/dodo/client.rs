@@ -1,4 +1,4 @@
-//! A client workstation, which handles one request after the other.
+//! A client workstation, which handles its program's requests one after the other.
 
 use super::check::Violation;
 use super::cluster::{Cluster, NEVER, RegionPlace};
@@ -21,8 +21,8 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// Geometry with regions of about `region_bytes`: a multiple of the program's largest request, at least
-    /// one. No region spans two files.
+    /// Geometry with regions of about `region_bytes`: the largest multiple of the program's largest request
+    /// that fits, or one such request if none fits. No region spans two files.
     pub(super) fn new(layout: Layout, region_bytes: u64) -> Self {
         let request = u64::from(layout.largest_request_bytes.max(layout.block_bytes).max(1));
         let requests = (region_bytes / request).max(1);
@@ -36,7 +36,7 @@ impl Geometry {
         }
     }
 
-    /// The same regions, numbered after those of other clients.
+    /// Geometry with the same regions, numbered after the regions of other clients.
     pub(super) const fn after(self, first_region: u32) -> Self {
         Self {
             first_region,
@@ -65,7 +65,7 @@ impl Geometry {
         self.first_region + file * self.regions_a_file + in_file / self.region_blocks
     }
 
-    /// First block and bytes of a region.
+    /// First block of a region, and its bytes.
     fn extent(&self, region: u32) -> (u32, u64) {
         let region = region - self.first_region;
         let (file, in_file) = (region / self.regions_a_file, region % self.regions_a_file);
@@ -89,7 +89,7 @@ pub(super) struct Workstation {
 }
 
 impl Workstation {
-    /// Executes the process' next step at `now_ns`, the step's time.
+    /// Executes the process' next step; `now_ns` is the time of this step.
     #[inline]
     pub(super) fn step(
         &mut self,
@@ -136,7 +136,7 @@ impl Workstation {
                 cluster.serve(region, now_ns)?;
                 let bytes = u64::from(process.request.bytes);
                 if is_write {
-                    // To disk and host concurrently (section 3.1).
+                    // Sends the data to disk and host concurrently (section 3.1).
                     process.not_before_ns = self.machine.send(now_ns, bytes);
                     return Ok(self.disk(process, now_ns));
                 }
@@ -166,7 +166,7 @@ impl Workstation {
         }
     }
 
-    /// Extent to be read from or written to disk: first block and bytes.
+    /// Extent that is read from or written to disk: first block, and bytes.
     fn extent(&self, process: &Process) -> (u32, u64) {
         match process.storing {
             Some(_) => self.geometry.extent(process.region),
@@ -203,8 +203,8 @@ impl Workstation {
             return Step::Answered(now_ns);
         };
         let region = process.region;
-        // If the host has reclaimed its memory, only the round trip to the host is lost; the next request for
-        // the region meets the same failure.
+        // If the host has reclaimed its memory, the client loses only the round trip to the host here. The
+        // next request for the region notices the lost region.
         let ready_ns = if cluster.is_void(region, storing) {
             now_ns + self.machine.round_trip_ns()
         } else {

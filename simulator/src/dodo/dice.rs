@@ -1,12 +1,13 @@
-//! Seeded random draws, the same on every machine.
+//! Random draws from a seed, the same on every machine.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Number of parts of [`SeekTimes`]' table.
+/// Number of intervals in the table of [`SeekTimes`].
 const PARTS: usize = 4096;
 
-/// The stream numbered `stream` of `seed`. Streams from 2⁶³ on are for the machine, those below for the runs.
+/// Random stream number `stream` of a seed. Streams from 2⁶³ on are for the machine, those below for the
+/// runs.
 pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     dice.set_stream((1 << 63) | stream);
@@ -19,8 +20,8 @@ pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 pub(super) struct SeekTimes(Vec<u64>);
 
 impl SeekTimes {
-    /// Distribution truncated at `max_ns` with this mean; if the mean is half of `max_ns` or more, the
-    /// uniform one.
+    /// Distribution with this mean, truncated at `max_ns`. If the mean is half of `max_ns` or more, the
+    /// distribution is uniform.
     pub(super) fn new(mean_ns: u64, max_ns: u64) -> Self {
         let (mean, max) = (mean_ns as f64, max_ns as f64);
         let scale = scale(mean, max);
@@ -41,20 +42,20 @@ impl SeekTimes {
         let random = dice.next_u32();
         let (part, rest) = ((random >> 20) as usize, u64::from(random & 0xf_ffff));
         let [from, to] = self.0[part..part + 2] else {
-            return 0; // cannot happen: there is one quantile more than parts
+            return 0; // cannot happen: the table has PARTS + 1 quantiles
         };
         from + (((to - from) * rest) >> 20)
     }
 }
 
-/// Scale of the exponential distribution that, truncated at `max`, has the mean `mean`; `None` if there is
-/// none.
+/// Scale of the exponential distribution that has the mean `mean` after truncation at `max`; `None` if there
+/// is no such scale.
 fn scale(mean: f64, max: f64) -> Option<f64> {
     if mean <= 0.0 || mean >= max / 2.0 {
         return None;
     }
     let cut_mean = |scale: f64| scale - max / (max / scale).exp_m1();
-    // The truncated mean grows with the scale, from near the scale to half of `max`.
+    // The truncated mean grows with the scale. It is near the scale at first and approaches half of `max`.
     let (mut low, mut high) = (mean, max * 1e3);
     for _ in 0..200 {
         let middle = low.midpoint(high);
@@ -67,7 +68,7 @@ fn scale(mean: f64, max: f64) -> Option<f64> {
     Some(low)
 }
 
-/// Draws a uniform time below `below_ns`, or below 4 s, which exceeds any disk's rotation.
+/// Draws a uniform time below `below_ns`. The limit is at most 4 s, which is longer than any disk's rotation.
 pub(super) fn time_below(below_ns: u64, dice: &mut ChaCha8Rng) -> u64 {
     (u64::from(dice.next_u32()) * below_ns.min(u64::from(u32::MAX))) >> 32
 }
@@ -84,7 +85,7 @@ mod tests {
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         assert!((mean / 5_800_000.0 - 1.0).abs() < 0.005, "{mean}");
         assert!(draws.iter().all(|ns| *ns <= 15_700_000));
-        // Exponential: more draws lie in the first half of 15.7 ms than in the second.
+        // In an exponential distribution, more draws lie in the first half of 15.7 ms than in the second.
         let early = draws.iter().filter(|ns| **ns < 7_850_000).count();
         assert!((0.68..0.76).contains(&(early as f64 / draws.len() as f64)));
         assert_eq!(SeekTimes::new(0, 0).draw(&mut dice), 0);

@@ -1,39 +1,41 @@
-//! Part of the data that the client's own memory holds.
+//! The client's own memory, as a cache of the program's blocks.
 
-/// Last use of a block that is not held.
+/// Value of `last_use` for a block that is not held.
 const NEVER_USED: u32 = u32::MAX;
-/// Recorded uses per held block at most: the more, the less often uses are moved.
+/// Maximum number of recorded uses per held block. A larger number makes `drop_old_uses` run less often.
 const USES_A_BLOCK: usize = 4;
 
-/// A use of consecutive blocks, in ascending order. There is at least one.
+/// Use of consecutive blocks, in ascending order; at least one block.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     first: u32,
     count: u32,
 }
 
-/// A cache of blocks, the least recently used first out.
+/// A cache of blocks that evicts the least recently used block first.
 ///
-/// The order of blocks is a list of their uses, in which each block's last use counts and the others are skipped. A use is thus
-/// written at the list's end, and eviction reads from its begin: neither waits for memory, as the links of a queue would.
+/// The order of eviction is a list of uses. Of each block only the last use counts; earlier uses are skipped.
+/// A use is written at the list's end, and eviction reads from its begin, so neither waits for memory, as
+/// following the links of a queue would.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     /// All uses, from the oldest on.
     uses: Vec<Use>,
-    /// Place in `uses` of the oldest use that is not taken out.
+    /// Index in `uses` of the oldest use that is not completely evicted.
     oldest: usize,
-    /// Blocks of the oldest use that are taken out.
+    /// Number of blocks of the oldest use that are already evicted.
     taken_out: u32,
-    /// Place in `uses` of each block's last use, or [`NEVER_USED`].
+    /// Index in `uses` of each block's last use, or [`NEVER_USED`].
     last_use: Vec<u32>,
-    /// A bit for each block, set while the block is held. These bits answer most questions, and stay in the processor's cache.
+    /// One bit per block, set while the block is held. These bits answer most look-ups, and stay in the
+    /// processor's cache.
     is_held: Vec<u64>,
     held: usize,
     room: usize,
 }
 
 impl Local {
-    /// Empty cache for data of `blocks` blocks, with room for some of them.
+    /// Makes an empty cache for data of `blocks` blocks that can hold `room` of them.
     pub(super) fn new(blocks: u32, room: u32) -> Self {
         Self {
             uses: Vec::new(),
@@ -102,7 +104,7 @@ impl Local {
         }
         let this_use = self.uses.len() as u32;
         if end - first == 1 {
-            // Most programs use single blocks: no loops for these.
+            // Most programs use single blocks, so this case avoids the loops.
             let bits = &mut self.is_held[(first / u64::BITS) as usize];
             let mask = 1 << (first % u64::BITS);
             self.held += usize::from(*bits & mask == 0);
@@ -120,7 +122,7 @@ impl Local {
         self.uses.push(Use { first, count });
     }
 
-    /// Keeps those uses alone that are the last of a held block, in their order.
+    /// Removes all uses except those that are the last use of a held block; their order stays.
     #[cold]
     fn drop_old_uses(&mut self) {
         let mut kept = 0;
@@ -149,7 +151,7 @@ impl Local {
     }
 }
 
-/// Words of `is_held` that the blocks from `first` to `end` have a part of, each with the bits of these blocks.
+/// Words of `is_held` that contain blocks from `first` to `end`, each with a mask of these blocks' bits.
 #[inline]
 fn words(first: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
     let mut block = first;

@@ -1,4 +1,4 @@
-//! The client's disks and network: stations that serve requests in order of arrival.
+//! Disks and network of the client: stations that serve requests in order of arrival.
 
 use super::dice::{SeekTimes, stream, time_below};
 use super::scenario::{Disks, Network};
@@ -12,8 +12,8 @@ pub(super) struct Station {
 }
 
 impl Station {
-    /// Accepts work that arrives at `at_ns`, not before the last arrival, and returns the time when it is
-    /// done.
+    /// Accepts work that arrives at `at_ns`, which is not before the last arrival. Returns the time at which
+    /// the work is done.
     pub(super) const fn serve(&mut self, at_ns: u64, work_ns: u64) -> u64 {
         let begin_ns = if self.free_ns > at_ns {
             self.free_ns
@@ -38,12 +38,13 @@ pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
 #[derive(Clone, Debug)]
 struct Disk {
     arm: Station,
-    /// Ends of the last sequential streams, as byte offsets into all data; the oldest is replaced.
+    /// End of each recent sequential stream, as a byte offset into all data; a new stream replaces the
+    /// oldest.
     ends: Vec<u64>,
     oldest: usize,
 }
 
-/// All disks, the string and the network.
+/// All disks of the client, the string that connects them, and the network.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     seeks: SeekTimes,
@@ -80,7 +81,7 @@ impl Machine {
     }
 
     /// Adds a disk's work on `bytes` of the file numbered `file`, at offset `from_byte` of all data. Returns
-    /// the time at which the string is needed, chosen so that disk and string end together.
+    /// the time at which the string begins its transfer, chosen so that disk and string end together.
     pub(super) fn disk(&mut self, at_ns: u64, file: u32, from_byte: u64, bytes: u64) -> u64 {
         let count = self.disks.len();
         let disk = &mut self.disks[file as usize % count];
@@ -101,7 +102,7 @@ impl Machine {
         done_ns.saturating_sub(on_string_ns).max(at_ns)
     }
 
-    /// Transfers `bytes` over the string, and returns the time of the end.
+    /// Transfers `bytes` over the string, and returns the time at which the transfer ends.
     pub(super) fn string(&mut self, at_ns: u64, bytes: u64) -> u64 {
         let work_ns = transfer_ns(bytes, self.string_bytes_per_s);
         self.string.serve(at_ns, work_ns)

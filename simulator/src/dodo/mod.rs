@@ -7,7 +7,7 @@
 //!                             └─► disk, string ─► the region is stored where there was room
 //! ```
 //!
-//! - `scenario`: all settings, with the study's values and their sources; `outcome`: the results.
+//! - `scenario`: all settings, with the study's values and the sources of all values; `outcome`: the results.
 //! - `machine`: disks, string and network, which serve requests in order of arrival.
 //! - `local`, `cluster`: places of blocks and regions. The cluster knows the actual state; the client knows
 //!   only the answers to its requests.

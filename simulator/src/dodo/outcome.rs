@@ -14,9 +14,9 @@ pub struct Outcome {
     pub ideal_run_ns: u64,
     /// Mean time of the completed runs on the cluster.
     pub run_ns: u64,
-    /// Time without remote memory divided by time on the cluster.
+    /// Time of a run without remote memory divided by the time of a run on the cluster.
     pub speedup: f64,
-    /// Time without remote memory divided by the ideal time.
+    /// Time of a run without remote memory divided by the ideal time.
     pub ideal_speedup: f64,
     /// Share of the possible gain: (speedup − 1) / (ideal speedup − 1). Absent if no gain is possible.
     pub gain_share: Option<f64>,
@@ -24,11 +24,11 @@ pub struct Outcome {
     pub runs: Vec<Run>,
     /// Requests of all runs, including one that did not end.
     pub counts: Counts,
-    /// Counts of regions, by outcome.
+    /// Numbers of regions, by what became of them.
     pub regions: Regions,
-    /// Cost to the owners.
+    /// Cost of lending to the hosts' owners.
     pub owners: Owners,
-    /// Speedup by hour since the begin (Figure 8), for hours in which the program ran.
+    /// Speedup in each hour since the begin (Figure 8); only hours in which the program ran.
     pub hours: Vec<Hour>,
 }
 
@@ -41,9 +41,9 @@ pub struct SharedOutcome {
     pub clients: Vec<ClientOutcome>,
     /// Requests of all clients.
     pub counts: Counts,
-    /// Counts of all clients' regions, by outcome.
+    /// Numbers of all clients' regions, by what became of them.
     pub regions: Regions,
-    /// Cost to the owners.
+    /// Cost of lending to the hosts' owners.
     pub owners: Owners,
 }
 
@@ -56,16 +56,17 @@ pub struct ClientOutcome {
     pub host_id: Option<String>,
     /// Begin of the client's program, since the simulation's begin.
     pub begin_ns: u64,
-    /// Time of the last request's answer; absent if the simulation ended before.
+    /// Time of the last request's answer; absent if the simulation ended earlier.
     pub end_ns: Option<u64>,
-    /// Time of the same requests without remote memory.
+    /// Time that the same requests take without remote memory.
     pub baseline_ns: u64,
-    /// Time with infinite remote memory that is never reclaimed, over a network that takes no time. The
-    /// memory is empty at first, so that this may exceed `baseline_ns`.
+    /// Time that the same requests take with infinite remote memory that is never reclaimed, over a network
+    /// that takes no time. This memory is empty at first, so this time may exceed `baseline_ns`.
     pub ideal_ns: u64,
-    /// Time without remote memory divided by time on the cluster; absent if the client has not ended.
+    /// Time without remote memory divided by the time on the cluster; absent if the client has not ended.
     pub speedup: Option<f64>,
-    /// The client's requests. One not answered by the simulation's end is not in local, remote or disk.
+    /// Requests of the client. A request that is unanswered at the simulation's end is not in local, remote
+    /// or disk.
     pub counts: Counts,
 }
 
@@ -86,7 +87,7 @@ impl Run {
     }
 }
 
-/// Requests by the place that answered; local, remote and disk sum to all.
+/// Numbers of requests, by the place that answered; local, remote and disk sum to all answered requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Number of requests made.
@@ -116,24 +117,24 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// Counts of regions, by outcome.
+/// Numbers of regions, by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regions {
     /// Regions stored on hosts.
     pub stored_count: u64,
     /// Regions deleted by the program at a run's end, or evicted.
     pub deleted_count: u64,
-    /// Regions lost because an owner or the load returned.
+    /// Regions lost because the owner returned or the load rose.
     pub reclaimed_count: u64,
     /// Regions lost because a host was off, or not traced.
     pub lost_with_host_count: u64,
     /// Regions dropped by idle hosts that needed part of their memory.
     pub dropped_by_shrink_count: u64,
-    /// Regions dropped by the client because another one on the same host was lost.
+    /// Regions dropped by the client because another region on the same host was lost.
     pub dropped_by_client_count: u64,
     /// Number of times that the client found a region lost.
     pub failed_accesses: u64,
-    /// Number of times that the manager found no host.
+    /// Number of requests for which the manager found no host.
     pub refusals: u64,
     /// Mean over time of the memory that the hosts could have lent.
     pub mean_quota_bytes: f64,
@@ -141,22 +142,23 @@ pub struct Regions {
     pub mean_leased_bytes: f64,
 }
 
-/// Cost to the owners (Table 6).
+/// Cost of lending to the hosts' owners (Table 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Owners {
     /// Number of hosts.
     pub hosts: u64,
     /// Number of hosts times days.
     pub host_days: f64,
-    /// Returns of owner or load to recruited hosts, with or without guests.
+    /// Number of times that the owner returned to a recruited host, or its load rose, with or without guest
+    /// memory.
     pub returns: u64,
-    /// Returns to hosts with guests.
+    /// Number of these returns to hosts with guest memory.
     pub reclaims: u64,
     /// Reclaims per host and day.
     pub reclaims_per_host_day: f64,
-    /// Mean guest memory of a reclaim.
+    /// Mean guest memory at a reclaim.
     pub mean_guest_bytes: Option<f64>,
-    /// Reclaims with a known memory context; the following figures are for these.
+    /// Number of reclaims with a known memory context; the following figures are for these reclaims.
     pub memory_contexts: u64,
     /// Mean memory context size.
     pub mean_memory_context_bytes: Option<f64>,
@@ -166,20 +168,20 @@ pub struct Owners {
     pub p99_memory_context_bytes: Option<u64>,
     /// Largest memory context size.
     pub max_memory_context_bytes: Option<u64>,
-    /// Reclaims with a memory context above 0.
+    /// Number of reclaims with a memory context above 0.
     pub reclaims_with_memory_context: u64,
     /// Mean of the memory context's loose upper bound.
     pub mean_upper_bound_bytes: Option<f64>,
-    /// **Estimated**: mean upper bound of the time to page in a memory context: each part that is read at
-    /// once has its own seek and half a rotation, and nothing overlaps.
+    /// **Estimated**: mean upper bound of the time to page in a memory context. Each part that is read at
+    /// once has its own seek and half a rotation, and no two reads overlap.
     pub mean_owner_delay_ns: Option<f64>,
     /// 99th percentile of the delay.
     pub p99_owner_delay_ns: Option<u64>,
-    /// Sum of the delays, in seconds per host and day.
+    /// Sum of the delays, in seconds per host and day; absent if there were reclaims but no known delay.
     pub owner_delay_s_per_host_day: Option<f64>,
 }
 
-/// Figures of one hour.
+/// Speedup of one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hour {
     /// Number of the hour since the simulation's begin.

@@ -1,4 +1,4 @@
-//! Cost of lending to the owners: each reclaim, and the memory that must be paged in again.
+//! Cost of lending to the owners: each reclaim, with the memory that must be paged in again.
 
 use super::machine::transfer_ns;
 use super::outcome::Owners;
@@ -6,8 +6,8 @@ use super::scenario::Scenario;
 use crate::event::{DAY, SECOND};
 use crate::hosts::{Return, Timeline};
 
-/// Paging in from an owner's disk: piece by piece, each with a mean seek, half a rotation and its transfer,
-/// one after the other. Nothing is assumed to overlap or to be sequential, so the estimate errs upwards.
+/// Times for paging in from an owner's disk, piece by piece. Each piece has a mean seek, half a rotation and
+/// its transfer. No piece is assumed to overlap another or to be sequential, so the estimate errs upwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageIn {
     piece_bytes: u64,
@@ -15,7 +15,7 @@ pub(super) struct PageIn {
 }
 
 impl PageIn {
-    /// Paging in from the scenario's disks, which the owners are assumed to have as well.
+    /// Page-in times for the scenario's disks, which the owners are assumed to have as well.
     pub(super) const fn of(scenario: &Scenario) -> Self {
         let disks = &scenario.client.disks;
         let piece_bytes = scenario.recruitment.page_in_bytes;
@@ -27,10 +27,10 @@ impl PageIn {
         }
     }
 
-    /// Time to page in this many bytes.
+    /// Time to page in `bytes`.
     const fn ns(self, bytes: u64) -> u64 {
         let pieces = match self.piece_bytes {
-            0 => 0, // refused earlier
+            0 => 0, // a check has rejected this earlier
             piece_bytes => bytes.div_ceil(piece_bytes),
         };
         pieces.saturating_mul(self.piece_ns)
@@ -48,7 +48,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a return of owner or load to a recruited host, with its guest memory.
+    /// Counts a return of the owner or of the load to a recruited host with this guest memory.
     pub(super) fn add(&mut self, back: &Return, guest_bytes: u64) {
         self.returns += 1;
         if guest_bytes == 0 {
@@ -71,14 +71,14 @@ impl Tally {
             let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
             (!values.is_empty()).then(|| sum as f64 / values.len() as f64)
         };
-        // Of two middle values, the lower.
+        // If a quantile lies between two values, the lower value counts.
         let quantile = |share: f64| {
             let last = contexts.len().checked_sub(1)?;
             contexts.get((last as f64 * share) as usize).copied()
         };
         let delays: Vec<u64> = contexts.iter().map(|bytes| page_in.ns(*bytes)).collect();
         let mean_delay_ns = mean(&delays);
-        // If there were reclaims but no known cost, the sum is unknown, not 0.
+        // If there were reclaims but no known delay, the sum is unknown, not 0.
         let delay_ns = match mean_delay_ns {
             Some(mean_ns) => Some(mean_ns * delays.len() as f64),
             None => (self.reclaims == 0).then_some(0.0),
@@ -99,7 +99,8 @@ impl Tally {
             reclaims_with_memory_context: contexts.iter().filter(|b| **b > 0).count() as u64,
             mean_upper_bound_bytes: mean(&self.upper_bounds),
             mean_owner_delay_ns: mean_delay_ns,
-            // The largest memory context takes longest.
+            // A larger memory context takes longer, so the 99th percentile of the size gives that of the
+            // delay.
             p99_owner_delay_ns: quantile(0.99).map(|bytes| page_in.ns(bytes)),
             owner_delay_s_per_host_day: delay_ns.map(|ns| ns / SECOND as f64 / host_days),
         }
@@ -114,7 +115,8 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    /// A return to a host whose lent memory is needed completely.
+    /// A return to a host at which the owner needs all memory, so that all lent memory must be paged in
+    /// again.
     fn back(is_known: bool) -> Return {
         Return {
             at_ns: 0,
@@ -133,21 +135,21 @@ mod tests {
     }
 
     fn of(tally: Tally) -> Owners {
-        // Two hosts for half a day: one host-day.
+        // Two hosts for half a day make one host-day.
         let hosts = [Timeline::always_idle("a", 1), Timeline::always_idle("b", 1)];
         tally.outcome(&hosts, DAY / 2, PageIn::of(&Scenario::default()))
     }
 
     #[test]
     fn a_context_comes_back_piece_by_piece() {
-        // 5.8 ms of seek, half of 6 ms, and 32 KiB at 18 MB/s: 1,820,444 ns.
+        // A piece takes a seek of 5.8 ms, half of a 6 ms rotation, and 32 KiB at 18 MB/s (1,820,444 ns).
         let page_in = PageIn::of(&Scenario::default());
         assert_eq!(page_in.piece_ns, 10_620_444);
         let pieces = |bytes| page_in.ns(bytes) / page_in.piece_ns;
         let sizes = [0, 1, 32 * KIB, 32 * KIB + 1, 320 * KIB];
         assert_eq!(sizes.map(pieces), [0, 1, 1, 2, 10]);
         let mut tally = Tally::default();
-        // One piece, three pieces, one unknown reclaim, and a return with nothing to reclaim.
+        // Four returns: one piece, three pieces, one reclaim of unknown size, and one without lent memory.
         for (guest_bytes, is_known) in [(KIB, true), (96 * KIB, true), (96 * KIB, false), (0, true)]
         {
             tally.add(&back(is_known), guest_bytes);
@@ -155,7 +157,7 @@ mod tests {
         let owners = of(tally);
         assert_eq!((owners.reclaims, owners.memory_contexts), (3, 2));
         assert_eq!(owners.mean_owner_delay_ns, Some(2.0 * 10_620_444.0));
-        // Of two values the lower, as for the memory contexts.
+        // Of two delays the quantile is the lower one, as for the memory contexts.
         assert_eq!(owners.p99_owner_delay_ns, Some(10_620_444));
         let a_day = owners.owner_delay_s_per_host_day.unwrap();
         assert!((a_day - 4.0 * 0.010_620_444).abs() < 1e-12, "{a_day}");

@@ -1,4 +1,4 @@
-//! A process of a program, and its next action.
+//! A process of a program, with its next action.
 
 use super::cluster::NEVER;
 use crate::Request;
@@ -12,7 +12,7 @@ pub(super) enum Stage {
     Disk,
     /// The disk's data pass over the string.
     String,
-    /// The region is sent to its host.
+    /// The client sends the region to its host.
     Store,
     /// The process waits while another one fetches the region.
     Parked,
@@ -28,7 +28,7 @@ pub(super) struct Process {
     pub(super) region: u32,
     /// Number of the storing that the process performs, if any.
     pub(super) storing: Option<u64>,
-    /// Earliest time of the answer: the end of a transfer that runs concurrently with the disk's
+    /// Earliest time of the answer. It is the end of a transfer that runs at the same time as the disk's
     /// work.
     pub(super) not_before_ns: u64,
 }
@@ -49,7 +49,7 @@ impl Process {
         not_before_ns: 0,
     };
 
-    /// Returns true if the process waits for a region that another process fetches.
+    /// Returns true if the process waits while another process fetches its region.
     pub(super) fn is_parked(&self) -> bool {
         self.stage == Stage::Parked
     }

@@ -1,7 +1,7 @@
 //! Execution of a program's processes.
 //!
 //! Each process computes, makes a request, and waits for its answer. The process with the earliest time
-//! always runs next; processes are few and need no queue.
+//! always runs next. A program has few processes, so no queue is needed.
 
 use super::check::Violation;
 use super::client::Workstation;
@@ -19,7 +19,7 @@ pub(super) struct ProgramRun<I> {
 }
 
 impl<I: Iterator<Item = Request>> ProgramRun<I> {
-    /// A run whose processes take their first requests at `begin_ns`.
+    /// Makes a run whose processes take their first requests at `begin_ns`.
     pub(super) fn new(
         mut requests: I,
         processes: u32,
@@ -94,7 +94,7 @@ pub(super) struct Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// Runs the program once with this number of processes; `None` if it has not ended by `until_ns`.
+    /// Runs the program once with this number of processes; `None` if the run has not ended by `until_ns`.
     pub(super) fn run(
         &mut self,
         number: u64,
@@ -121,7 +121,7 @@ impl Engine<'_> {
     }
 }
 
-/// The process takes the program's next request at `now_ns`, and makes it after computing.
+/// Takes the program's next request at `now_ns`; the process makes the request after its compute time.
 #[inline]
 fn take(
     process: &mut Process,

@@ -1,5 +1,5 @@
-//! All settings. The defaults are the study's; defaults that the study does not state were chosen beforehand
-//! and are marked **Assumed**.
+//! All settings of a simulation. The defaults are the study's. Defaults that the study does not state were
+//! chosen before any run, and are marked **Assumed**.
 
 use crate::applications::Application;
 use crate::event::{DAY, SECOND};
@@ -22,14 +22,14 @@ pub struct Scenario {
     pub seed: u64,
     /// Program that the client runs.
     pub application: Application,
-    /// Compute time before each request; absent: the program's own.
+    /// Compute time before each request; absent: the program's own compute time.
     pub think_ns: Option<u64>,
     /// Time for which the program is run repeatedly: a week (section 4).
     pub length_ns: u64,
-    /// Pause between a run's end and the next run's begin (Figure 10; otherwise none).
+    /// Pause between a run's end and the next run's begin (only in Figure 10).
     pub pause_ns: u64,
-    /// Number of runs for the times without remote memory and with unlimited remote memory; one more run
-    /// comes first.
+    /// Number of counted reference runs, both without remote memory and with unlimited remote memory. One
+    /// more run comes first and is not counted.
     pub reference_runs: u32,
     /// The client's workstation.
     pub client: Client,
@@ -71,13 +71,14 @@ pub enum Overlap {
     Serial,
 }
 
-/// The workstation that the program runs on (section 3.3).
+/// Workstation on which the program runs (section 3.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Client {
     /// Number of CPUs, which limits the number of concurrent processes.
     pub cpus: u32,
-    /// Size of the client's own cache, least recently used first out. **Assumed**: all of its 256 MB.
+    /// Size of the client's own cache, which evicts the least recently used block first. **Assumed**: all of
+    /// its 256 MB.
     pub local_cache_bytes: u64,
     /// Overlap between the program's processes.
     pub overlap: Overlap,
@@ -101,22 +102,22 @@ impl Default for Client {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disks {
-    /// Number of disks, over which files are distributed in turn.
+    /// Number of disks; files are distributed over them in turn.
     pub count: u32,
     /// Mean seek time; seek times have a truncated exponential distribution.
     pub seek_mean_ns: u64,
-    /// Maximum seek time: the distribution is truncated here.
+    /// Maximum seek time, at which the distribution is truncated.
     pub seek_max_ns: u64,
     /// Time of a full rotation (10,000 rpm); a request waits for half of one on average.
     pub rotation_ns: u64,
-    /// Bandwidth of the media.
+    /// Bandwidth of a disk's media.
     pub media_bytes_per_s: u64,
-    /// Bandwidth of the string.
+    /// Bandwidth of the string, which all disks share.
     pub string_bytes_per_s: u64,
-    /// Number of sequential streams per disk. A request that continues one of them needs no seek and no
-    /// rotation: the disk's own cache reads ahead. **Assumed**: one stream per traced processor. The study
-    /// compares dmine's requests of 128 KB with the disks' full bandwidth (section 4), which they could not
-    /// have reached otherwise.
+    /// Number of sequential streams per disk. A request that continues one of these streams needs no seek and
+    /// no rotation, since the disk's own cache reads ahead. **Assumed**: one stream per traced processor. The
+    /// study compares dmine's requests of 128 KB with the disks' full bandwidth (section 4). Without streams
+    /// the disks could not have reached it.
     pub sequential_streams: u32,
 }
 
@@ -138,7 +139,7 @@ impl Default for Disks {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
-    /// Bytes per second, one message after the other; absent: transfers take no time.
+    /// Bytes per second; messages are sent one after the other. Absent: transfers take no time.
     pub bytes_per_s: Option<u64>,
     /// Latency of each message, request or answer, in addition to the time for its bytes.
     pub latency_ns: u64,
@@ -154,7 +155,7 @@ impl Default for Network {
 }
 
 impl Network {
-    /// Network of the study's ideal.
+    /// Network that takes no time, as in the study's ideal.
     pub(super) const INFINITE: Self = Self {
         bytes_per_s: None,
         latency_ns: 0,
@@ -169,26 +170,26 @@ pub struct Recruitment {
     pub mode: Mode,
     /// Idle time after which a host lends.
     pub idle_after_s: f64,
-    /// 5-minute load from which on a host counts as in use.
+    /// 5-minute load at or above which a host counts as in use.
     pub load_limit: f64,
-    /// Share of memory that is never lent.
+    /// Share of physical memory that is never lent.
     pub headroom_share: f64,
-    /// Share of memory that hosts in use do not lend, in the mode that lends there.
+    /// Share of physical memory that hosts in use do not lend; only spare mode lends there.
     pub spare_headroom_share: f64,
-    /// Period whose minimum bounds a rising quota; a quota falls immediately. The study's daemons follow each
-    /// sample: 0. In the live memory server it is 180.
+    /// Period in s; a rising quota is at most the minimum of this period. A falling quota falls immediately.
+    /// The study's daemons follow each sample, so the default is 0. The live memory server uses 180.
     pub rise_after_s: f64,
-    /// Maximum bytes reclaimed per step when a quota falls below the lent memory; absent: all in one step, as
-    /// in the study. In the live memory server it is 64 MiB.
+    /// Maximum bytes reclaimed per step when a quota falls below the lent memory. Absent: all in one step, as
+    /// in the study. The live memory server uses 64 MiB.
     pub shrink_step_bytes: Option<u64>,
-    /// Time from one such step to the next. In the live memory server it is 0.1.
+    /// Time in s between two such steps. The live memory server uses 0.1.
     pub shrink_every_s: f64,
-    /// True if hosts have no owners: they are always idle.
+    /// True if hosts have no owners, so that they are always idle.
     pub is_always_idle: bool,
-    /// Time for which lent memory must be expected to stay, at most a day; 0: all that the mode allows is
-    /// lent.
+    /// Time in s for which lent memory must be expected to stay available, at most a day. With 0, hosts lend
+    /// all that the mode allows.
     pub expected_for_s: f64,
-    /// Minimum probability that the memory stays.
+    /// Minimum probability that the memory stays available for this time.
     pub confidence: f64,
     /// Time zone of the fleet, for the hours of the week in forecasts.
     pub time_zone: ZoneName,
@@ -230,12 +231,12 @@ impl Recruitment {
     }
 
     /// Settings of each host's `Lender`. A lease lasts until its client releases it: Dodo's leases have no
-    /// term, and a running client renews its leases in time. Each region is a lease, so the number of leases
-    /// is not limited.
+    /// term, and a running client would renew its leases in time. Each region is a lease, so the number of
+    /// leases is not limited.
     #[must_use]
     pub fn lending(&self) -> Settings {
         Settings {
-            // The headroom comes with every sample, as it does live.
+            // The headroom comes with every sample, as it does live, so the limits have none.
             limits: Limits {
                 mode: self.mode,
                 headroom_share: 0.0,
@@ -251,7 +252,7 @@ impl Recruitment {
         }
     }
 
-    /// Returns true if hosts lend only memory that is expected to stay.
+    /// Returns true if hosts lend only memory that is expected to stay available.
     #[must_use]
     pub fn wants_forecast(&self) -> bool {
         self.expected_for_s > 0.0
@@ -290,8 +291,8 @@ impl Recruitment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostRegion {
-    /// "the library drops all the descriptors for memory regions stored on that node" (section 3.1); the
-    /// daemon is informed, and frees the remaining regions.
+    /// "the library drops all the descriptors for memory regions stored on that node" (section 3.1). The
+    /// daemon is informed and frees the client's remaining regions.
     #[default]
     DropHost,
     /// Only the lost region is dropped.
@@ -302,11 +303,11 @@ pub enum LostRegion {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Remote {
-    /// Size of a region, which is stored whole on one host and read whole from disk at first; at least the
-    /// program's largest request. **Assumed**: 4 MiB. The study states no size. Regions are "data-objects"
-    /// that are created, and opened like a file by stdio, one descriptor each (sections 3.1, 3.2). The
-    /// study's smallest "memory region" has 4 MB (Table 4), and so has the only data object whose size is
-    /// stated: lu's slab of 64 columns.
+    /// Size of a region. A region is stored whole on one host and at first read whole from disk. It has at
+    /// least the size of the program's largest request. **Assumed**: 4 MiB. The study states no size. Regions
+    /// are "data-objects" that are created, and opened like a file by stdio, one descriptor each (sections
+    /// 3.1, 3.2). The study's smallest "memory region" has 4 MB (Table 4). The only data object whose size is
+    /// stated, lu's slab of 64 columns, has 4 MB as well.
     pub region_bytes: u64,
     /// Policy that places regions on hosts.
     pub placement: PlacementName,
@@ -314,7 +315,7 @@ pub struct Remote {
     pub retention: RetentionName,
     /// Refraction period after a refusal (section 4: 1 minute).
     pub refraction_ms: i64,
-    /// Regions that are dropped when one is lost.
+    /// Regions that the client drops when it finds one lost.
     pub lost_region: LostRegion,
 }
 
@@ -330,7 +331,7 @@ impl Default for Remote {
     }
 }
 
-/// A placement policy of `policy`, by its name.
+/// Placement policy of `policy`, written by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PlacementName(pub Placement);
@@ -349,7 +350,7 @@ impl From<PlacementName> for String {
     }
 }
 
-/// A time zone, by its IANA name.
+/// Time zone, written by its IANA name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ZoneName(pub TimeZone);
@@ -359,7 +360,7 @@ impl TryFrom<String> for ZoneName {
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
         match name.as_str() {
-            // Known without a time zone database.
+            // The zone UTC works even without a time zone database.
             "UTC" => Ok(Self(TimeZone::UTC)),
             name => TimeZone::get(name).map(Self),
         }
@@ -378,7 +379,7 @@ impl std::fmt::Display for ZoneName {
     }
 }
 
-/// An eviction policy of `policy`, by its name.
+/// Eviction policy of `policy`, written by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RetentionName(pub Policy);

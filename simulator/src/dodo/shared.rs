@@ -12,13 +12,13 @@ use crate::applications::Program;
 use crate::event::Queue;
 use crate::hosts::Timeline;
 
-/// A client among several.
+/// One of several clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Borrower<P> {
-    /// Name of the client in outcome and placement.
+    /// Name of the client in the outcome and for placement policies.
     pub name: String,
-    /// Id of the host that the client works on, which lends nothing until the program has ended; absent: on
-    /// none of the hosts.
+    /// Id of the host on which the client works; this host lends nothing until the program has ended. Absent:
+    /// the client works on none of the hosts.
     pub host_id: Option<String>,
     /// Begin of the program, since the simulation's begin.
     pub begin_ns: u64,
@@ -35,7 +35,7 @@ struct Client<I> {
 }
 
 impl<I: Iterator<Item = crate::Request>> Client<I> {
-    /// Time of the client's next event; after the last request, the run's end.
+    /// Time of the client's next event; after the last request, the end of its run.
     fn next_ns(&self) -> u64 {
         match self.running.at_ns(self.running.next()) {
             NEVER => self.running.end_ns,
@@ -45,9 +45,9 @@ impl<I: Iterator<Item = crate::Request>> Client<I> {
 }
 
 /// Simulates `clients` on `hosts` until all have ended, or the scenario's time is over. Each client runs its
-/// program once, the first as run 0, the second as run 1, with its own random numbers. Each client has the
-/// scenario's workstation and its own network to the hosts. The scenario's application, pause and reference
-/// runs are ignored.
+/// program once with its own random numbers: the first client as run 0, the second as run 1, and so on. Each
+/// client has the scenario's workstation and its own network to the hosts. The scenario's application, pause
+/// and reference runs are ignored.
 ///
 /// When a client's program has ended, its regions are deleted, and its host may lend again.
 ///
@@ -123,7 +123,7 @@ pub fn simulate_clients<P: Program>(
         }
     }
     let mut told = Vec::new();
-    // Room for every region of any program.
+    // The ideal's only host has room for every region of any program.
     let infinite = [Timeline::always_idle("infinite", u64::MAX / 4)];
     for (number, (client, of)) in all.iter().zip(clients).enumerate() {
         let waiting = client.running.waiting();
@@ -163,7 +163,7 @@ pub fn simulate_clients<P: Program>(
     })
 }
 
-/// Index of the client's own host in `hosts`.
+/// Index in `hosts` of the host on which the client works; `None` if it works on none.
 fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, SimulationError> {
     let Some(id) = &client.host_id else {
         return Ok(None);
@@ -176,8 +176,8 @@ fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, S
     })
 }
 
-/// Time of the client's run without other clients: without remote memory, or with that of `hosts` over a
-/// network that takes no time.
+/// Time of the client's run without other clients: either without remote memory, or with the memory of
+/// `hosts` over a network that takes no time.
 fn alone<P: Program>(
     scenario: &Scenario,
     client: &Borrower<P>,

@@ -1,4 +1,5 @@
-//! A week of runs, compared with runs without remote memory and with unlimited remote memory.
+//! Simulates a week of runs, and compares them with runs without remote memory and with unlimited remote
+//! memory.
 
 use super::check::Violation;
 use super::client::{Geometry, Workstation};
@@ -15,7 +16,7 @@ use crate::hosts::Timeline;
 use gleaner_policy::forecast::{AHEAD, AHEAD_S};
 use std::collections::BTreeMap;
 
-/// Reason why there is no outcome.
+/// Reason why a simulation has no outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
@@ -44,16 +45,16 @@ pub enum SimulationError {
     },
 }
 
-/// Remote memory in a reference run.
+/// Amount of remote memory in a reference run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReferenceMemory {
     Nothing,
     Everything,
 }
 
-/// Simulates the scenario's application on `hosts`, which must have been read with the scenario's
-/// [`Recruitment::reading`](super::Recruitment::reading), including its
-/// [`Recruitment::foresight`](super::Recruitment::foresight) if it needs one.
+/// Simulates the scenario's application on `hosts`. The hosts must have been read with the scenario's
+/// [`Recruitment::reading`](super::Recruitment::reading), and with its
+/// [`Recruitment::foresight`](super::Recruitment::foresight) if the scenario needs a forecast.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -123,9 +124,9 @@ pub fn simulate_program<P: Program>(
     })
 }
 
-/// Mean run times without remote memory, and with infinite remote memory that is never reclaimed, over a
-/// network that takes no time (section 4). The means are over the scenario's reference runs, after one that
-/// is not counted.
+/// Mean run times of reference runs (section 4): first without remote memory, then with infinite remote
+/// memory that is never reclaimed, over a network that takes no time. The first run of each kind is not
+/// counted.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -139,7 +140,7 @@ pub fn reference<P: Program>(
         .iter_mut()
         .zip([ReferenceMemory::Nothing, ReferenceMemory::Everything])
     {
-        // Room for every region of any program.
+        // The only host has room for every region of any program.
         let everything = [Timeline::always_idle("infinite", u64::MAX / 4)];
         let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
         let cluster = (lent == ReferenceMemory::Everything).then(|| {
@@ -248,7 +249,7 @@ fn mean_ns(runs: &[Run]) -> Option<u64> {
     u64::try_from(mean).ok()
 }
 
-/// For each hour, the mean speedup of the runs in it, weighted by their time in the hour.
+/// Mean speedup of the runs in each hour, weighted by their time in the hour.
 fn by_hour(runs: &[Run], baseline_run_ns: u64) -> Vec<Hour> {
     let mut hours: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.ns() > 0) {
@@ -383,7 +384,7 @@ fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
         ),
         ("recruitment.confidence", recruitment.confidence, 1.0, SHARE),
     ];
-    // NaN is in no range.
+    // NaN is in no range, so it is rejected as well.
     let wrong = (checks.into_iter().chain(forecasts))
         .find(|(_, value, most, _)| !(0.0..=*most).contains(value));
     wrong.map_or(Ok(()), |(key, value, _, wanted)| {

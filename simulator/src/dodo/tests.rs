@@ -1,7 +1,7 @@
-//! Scenarios worked by hand, and properties that hold for any scenario.
+//! Tests scenarios worked by hand, and properties that hold for any scenario.
 //!
-//! With these tests' client, a byte takes 1 ns from a disk and 0.1 ns over the network, a message takes 5 ns,
-//! and seeks, rotation and the string take no time.
+//! The client of these tests has simple times: a disk takes 1 ns per byte; the network 0.1 ns per byte and 5
+//! ns per message; seeks, rotation and the string take no time.
 
 mod shared;
 
@@ -23,10 +23,10 @@ use gleaner_policy::placement::Placement;
 use gleaner_schemas::lending::{Mode, SLAB_BYTES};
 use proptest::prelude::*;
 
-/// Room for some regions; the manager grants whole slabs of 2 MiB.
+/// Room for several regions; the manager grants whole slabs of 2 MiB.
 const ROOM: u64 = 64 << 20;
 
-/// A program with given requests.
+/// A program that makes exactly these requests.
 #[derive(Clone, Debug)]
 struct FixedProgram {
     requests: Vec<Request>,
@@ -36,7 +36,7 @@ struct FixedProgram {
 }
 
 impl FixedProgram {
-    /// Program of one process that reads blocks of 100 bytes; a region has ten blocks.
+    /// Program of one process that reads these blocks of 100 bytes; a region has ten blocks.
     fn reading(blocks: &[u64], think_ns: u64) -> Self {
         let request = |&object| Request {
             object,
@@ -97,7 +97,7 @@ fn scenario() -> Scenario {
     scenario
 }
 
-/// A change of a host that keeps no headroom.
+/// Change of a host that keeps no headroom.
 fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> Change {
     let verdict = match presence {
         Presence::Idle => Verdict::Idle { since_ms: 0 },
@@ -150,7 +150,8 @@ fn always() -> Timeline {
     host("always", vec![change(0, Presence::Idle, ROOM, None)])
 }
 
-/// Runs the program once. Returns its end, the counts by place, and the outcome for regions and owners.
+/// Runs the program once. Returns the end of the run, the counts by place, and the figures of regions and
+/// owners.
 fn run(
     scenario: &Scenario,
     program: &FixedProgram,
@@ -189,8 +190,8 @@ fn one_host_and_one_region() {
     let (end, counts, ..) = run(&scenario(), &program, &[]);
     assert_eq!((end, answered(&counts)), (3 * 1100, [0, 0, 3]));
     let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
-    // Requested at 1000, granted at 1010, read at 2010, stored at 2010 + 100 + 5; then twice 1000 + 5 + 10 +
-    // 5.
+    // The region is requested at 1000, granted at 1010, read from disk by 2010, and stored by 2010 + 100 + 5.
+    // Then the program twice computes for 1000 and reads remotely in 5 + 10 + 5.
     assert_eq!((end, answered(&counts)), (2115 + 2 * 1020, [0, 2, 1]));
     assert_eq!((regions.stored_count, regions.deleted_count), (1, 1));
     assert_eq!((counts.remote_bytes, counts.disk_bytes), (200, 1000));
@@ -204,8 +205,8 @@ fn the_owner_returns_in_the_middle() {
         change(3500, Presence::InUse, 0, Some(0)),
     ];
     let (end, counts, regions, owners) = run(&scenario(), &program, &[host("h", back)]);
-    // As above until 3135. Then a failed request to the host at 4135, one to the manager at 4145, read at
-    // 4255.
+    // The run is as above until 3135. Then a request to the host fails at 4135, the manager refuses memory at
+    // 4145, and the block is read from disk by 4255.
     assert_eq!((end, answered(&counts)), (4255, [0, 1, 2]));
     assert_eq!(
         (
@@ -216,11 +217,12 @@ fn the_owner_returns_in_the_middle() {
         (1, 1, 1)
     );
     assert_eq!((owners.returns, owners.reclaims), (1, 1));
-    // 800 + 1000 + 300 − (2000 − 50).
+    // Processes, guest memory and kernel (800 + 1000 + 300) exceed the memory without the reserve (2000 − 50)
+    // by 150.
     assert_eq!(owners.mean_memory_context_bytes, Some(150.0));
     assert_eq!(owners.median_memory_context_bytes, Some(150));
     assert_eq!(owners.mean_upper_bound_bytes, Some(700.0));
-    // 1000 bytes are lent from the grant at 1000 to the return at 3500, of 4255 ns.
+    // Of 4255 ns, 1000 bytes are lent from the grant's request at 1000 to the owner's return at 3500.
     assert_eq!(regions.mean_leased_bytes, 1000.0 * 2500.0 / 4255.0);
 }
 
@@ -244,7 +246,7 @@ fn a_host_that_is_off_has_no_owner_who_waits() {
 
 #[test]
 fn an_idle_host_that_needs_a_part_drops_what_came_last() {
-    // Regions 0 and 1 take a slab each; from 6000 on the host may keep one.
+    // Regions 0 and 1 take a slab each; from 6000 on the host may keep only one slab.
     let program = FixedProgram::reading(&[0, 10, 0, 10, 0], 1000);
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
@@ -252,9 +254,10 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     ];
     let hosts = [host("h", less)];
     let (end, counts, regions, _) = run(&scenario(), &program, &hosts);
-    // Stored at 2115 and 4230. Region 0 is read at 5250. Region 1 is lost: a failed request at 6250, known at
-    // 6260, so the client also drops region 0 on that host. The free slab goes to region 1: granted at
-    // 6270, stored at 7375. Then there is none for region 0: requested at 8375, read at 8485.
+    // The regions are stored by 2115 and 4230, and region 0 is read by 5250. Region 1 is lost: a request
+    // fails at 6250, and the client knows it at 6260 and drops region 0 on that host, too. Region 1 then
+    // takes the free slab: granted at 6270, stored by 7375. So region 0 gets no slab: it is requested at
+    // 8375, and read from disk by 8485.
     assert_eq!((end, answered(&counts)), (8485, [0, 1, 4]));
     assert_eq!(
         (
@@ -267,7 +270,7 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     let mut alone = scenario();
     alone.remote.lost_region = LostRegion::DropRegion;
     let (end, counts, regions, _) = run(&alone, &program, &hosts);
-    // Region 0 keeps its slab; there is none for region 1, which is read at 6370.
+    // Region 0 keeps its slab. So region 1 gets no slab, and is read from disk by 6370.
     assert_eq!((end, answered(&counts)), (6370 + 1020, [0, 2, 3]));
     assert_eq!(
         (
@@ -280,7 +283,8 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
 
 #[test]
 fn a_quota_falls_at_once_and_rises_late_as_live() {
-    // One slab, for one second none, from then on two: the quota rises 180 s after the dip's end.
+    // One slab may be lent at first, none for one second, and then two. The quota rises only 180 s after the
+    // dip's end.
     let dip = vec![
         change(0, Presence::Idle, SLAB_BYTES, None),
         change(SECOND, Presence::Idle, 0, None),
@@ -304,7 +308,7 @@ fn a_quota_falls_at_once_and_rises_late_as_live() {
 
 #[test]
 fn a_host_in_need_gives_back_in_steps_as_live() {
-    // Ten regions of a slab each; from 60 s on there is room for one, and two slabs are reclaimed each
+    // Ten regions take a slab each. From 60 s on the host has room for one, and reclaims two slabs each
     // second.
     let blocks: Vec<u64> = (0..10).map(|region| region * 10).collect();
     let less = vec![
@@ -338,7 +342,8 @@ fn a_refusal_is_respected_for_a_minute() {
     let late = vec![change(31 * SECOND, Presence::Idle, ROOM, None)];
     let program = FixedProgram::reading(&[0, 0, 0, 0], 30 * SECOND);
     let (end, counts, regions, _) = run(&scenario(), &program, &[host("h", late)]);
-    // Refused at 30 s, no request at 60 s, granted at 90 s, read remotely at 120 s.
+    // The manager refuses at 30 s; the client makes no request at 60 s, is granted memory at 90 s, and reads
+    // remotely at 120 s.
     assert_eq!(answered(&counts), [0, 1, 3]);
     assert_eq!((regions.refusals, regions.stored_count), (1, 1));
     let expected = 120 * SECOND + (10 + 100) + 100 + (10 + 1000 + 100 + 5) + 20;
@@ -347,28 +352,29 @@ fn a_refusal_is_respected_for_a_minute() {
 
 #[test]
 fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
-    // Room for two regions, used in the order 0, 1, 0; then 2 comes.
+    // The regions are used in the order 0, 1, 0, 2, 0, 1.
     let program = FixedProgram::reading(&[0, 10, 0, 20, 0, 10], 1000);
     let hosts = [host("h", vec![change(0, Presence::Idle, 2000, None)])];
     let mut lru = scenario();
     lru.remote.retention = RetentionName(Policy::Lru);
-    // The manager only chooses hosts with a whole free slab: here it refuses always, and nothing is ever
-    // stored.
+    // The manager chooses only hosts with a whole free slab. This host has none, so the manager always
+    // refuses and no region is ever stored.
     let (_, counts, ..) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 0, 6]);
-    // Slabs are free for two regions, not for a third: 1 is evicted for 2, and 2 for 1.
+    // Two slabs are free, so a third region needs an eviction. By least recent use, 1 is evicted for 2, and
+    // later 2 for 1.
     let room = vec![change(0, Presence::Idle, 2 * SLAB_BYTES + 1000, None)];
     let hosts = [host("h", room)];
     let (_, counts, regions, _) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 2, 4]);
     assert_eq!((regions.stored_count, regions.deleted_count), (4, 4));
-    // By arrival: 0 is evicted for 2, 1 for 0, and 2 for 1.
+    // By arrival, 0 is evicted for 2, 1 for 0, and 2 for 1.
     let mut fifo = scenario();
     fifo.remote.retention = RetentionName(Policy::Fifo);
     let (_, counts, regions, _) = run(&fifo, &program, &hosts);
     assert_eq!(answered(&counts), [0, 1, 5]);
     assert_eq!((regions.stored_count, regions.deleted_count), (5, 5));
-    // First in: 2 is never stored.
+    // Under the default policy regions that came first stay, so 2 is never stored.
     let (_, counts, regions, _) = run(&scenario(), &program, &hosts);
     assert_eq!((answered(&counts), regions.stored_count), ([0, 3, 3], 2));
 }
@@ -378,8 +384,8 @@ fn processes_wait_for_a_region_that_another_one_fetches() {
     let mut program = FixedProgram::reading(&[0, 1, 2], 1000);
     program.processes = 2;
     let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
-    // One process fetches the region until 2115; the other waits, and has its block at 2115 + 20. The first
-    // requests the third block at 3115.
+    // One process fetches the region until 2115. The other process waits, and has its block at 2115 + 20. The
+    // first process requests the third block at 3115.
     assert_eq!((end, answered(&counts)), (3135, [0, 2, 1]));
     assert_eq!(regions.stored_count, 1);
 }
@@ -387,7 +393,8 @@ fn processes_wait_for_a_region_that_another_one_fetches() {
 #[test]
 fn two_disks_share_a_string_and_one_disk_is_one() {
     let mut shared = scenario();
-    // 100 bytes take 100 ns on a disk and 50 on the string, which both disks need at 50.
+    // Reading 100 bytes takes 100 ns on a disk and 50 ns on the string. Both disks need the string from 50
+    // on.
     shared.client.disks.string_bytes_per_s = 2 * SECOND;
     let mut program = FixedProgram::reading(&[0, 20], 0);
     program.processes = 2;
@@ -417,12 +424,14 @@ fn the_clients_own_memory_comes_first_and_writes_go_to_disk_and_host() {
     cached.client.local_cache_bytes = 200;
     let program = FixedProgram::reading(&[0, 1, 0, 2, 1, 2], 1000);
     let (end, counts, ..) = run(&cached, &program, &[]);
-    // 0 and 1 come from disk, 0 from the cache; 2 evicts 1, 1 evicts 0; 2 comes from the cache.
+    // Blocks 0 and 1 come from disk, then 0 from the cache. Reading 2 evicts 1, and reading 1 evicts 0. Then
+    // 2 comes from the cache.
     assert_eq!((end, answered(&counts)), (6000 + 4 * 100, [2, 0, 4]));
     let mut program = FixedProgram::reading(&[0, 0, 0], 1000);
     program.requests[1].is_write = true;
     let (end, counts, ..) = run(&scenario(), &program, &[always()]);
-    // Stored at 2115; written at 3115: 100 ns to disk, and concurrently 15 to the host; read at 4215.
+    // The region is stored by 2115. The write at 3115 takes 100 ns to disk and, concurrently, 15 ns to the
+    // host. The last read begins at 4215.
     assert_eq!((end, answered(&counts)), (4215 + 20, [0, 1, 2]));
 }
 
@@ -440,7 +449,7 @@ fn speedup_and_ideal_of_a_week_of_runs() {
     let first = outcome.runs[0];
     assert_eq!((first.begin_ns, first.end_ns), (0, 2115 + 3 * 1020));
     assert_eq!(outcome.runs[1].ns(), 4 * 1020);
-    // 5175 + 23 · 4080 = 99,015.
+    // The first run takes 5175 ns, the other 23 runs 4080 ns each: 99,015 ns.
     assert_eq!(outcome.runs.len(), 24);
     let mean = 99_015 / 24;
     assert_eq!(outcome.run_ns, mean);
@@ -456,8 +465,8 @@ fn speedup_and_ideal_of_a_week_of_runs() {
     assert!(wrong.contains("client.disks.count"), "{wrong}");
 }
 
-/// Cost grows with requests, not with time: decades between requests are one step, or this test would not
-/// end.
+/// Cost grows with requests, not with time. Decades between two requests are one step; otherwise this test
+/// would not end.
 #[test]
 fn time_in_which_nothing_happens_costs_nothing() {
     let year_ns = 365 * DAY;
@@ -490,7 +499,7 @@ fn a_scenario_is_read_as_it_is_written() {
     }
 }
 
-/// A host with random changes.
+/// Makes a host with random changes.
 fn any_host() -> impl Strategy<Value = Timeline> {
     let step = (1u64..3000, 0u8..4, 0u64..6 << 20);
     prop::collection::vec(step, 0..30).prop_map(|steps| {
@@ -535,8 +544,8 @@ fn any_program() -> impl Strategy<Value = FixedProgram> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// For any hosts and program: every request is answered once, nothing is lent beyond a quota or served by
-    /// a host that lends nothing (each would be an error of the simulation), and a repetition gives the same
+    /// For any hosts and program, every request is answered once, and no host lends beyond its quota or
+    /// answers after a reclaim; otherwise the simulation returns an error. A repetition gives the same
     /// result.
     #[test]
     fn it_holds_whatever_happens(

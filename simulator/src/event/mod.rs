@@ -1,7 +1,7 @@
 //! The event core: a queue of scheduled events, with times in integer nanoseconds.
 //!
-//! Deterministic: events of the same time come in the order in which they were scheduled. The queue knows
-//! nothing of hosts, requests or a wall clock, so that every model can use it.
+//! The order is deterministic: events of the same time come in the order in which they were scheduled. The
+//! queue knows nothing of hosts, requests or a wall clock, so that every model can use it.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ impl<E> Queue<E> {
         self.waiting.first_key_value().map(|(t, _)| t.at_ns)
     }
 
-    /// Takes the next event with its time, which becomes the present.
+    /// Takes the next event with its time. The queue's present time becomes this time.
     pub fn pop(&mut self) -> Option<(u64, E)> {
         let (ticket, event) = self.waiting.pop_first()?;
         self.now_ns = ticket.at_ns;

@@ -36,7 +36,7 @@ fn what_is_taken_back_does_not_happen() {
 }
 
 proptest! {
-    /// Compares with a stably sorted list, from which some events are cancelled.
+    /// The queue returns events in the order of a stably sorted list without the cancelled events.
     #[test]
     fn it_is_a_stable_sort(events in prop::collection::vec((0u64..20, any::<bool>()), 0..100)) {
         let mut queue = Queue::default();

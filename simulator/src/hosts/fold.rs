@@ -1,11 +1,12 @@
-//! Applies `policy` to a host's samples: idle rule, quota, and the memory that the owner needs at a return.
+//! Applies `policy` to a host's samples: the idle rule, the quota, and the memory that the owner needs at a
+//! return.
 //!
 //! Lending begins at the sample that shows that the host has been idle for long enough, as an idle memory
 //! daemon would see it. It ends at the owner's activity, whose time the next sample records, or at the sample
 //! whose load is too high.
 //!
 //! With a forecast, the quota that a memory daemon would announce is reduced to the part that is expected to
-//! stay.
+//! stay available.
 
 use super::footprint::Processes;
 use super::samples::Sample;
@@ -46,7 +47,7 @@ pub(super) fn timeline(
 struct Fold<'a> {
     reading: &'a Reading,
     processes: &'a Processes,
-    /// Low water of the memory that could be lent: in the paper's mode, and in the gentle ones.
+    /// Low water in paper mode, then low water in modes gentle and spare.
     low_waters: [LowWater; 2],
     timeline: Timeline,
 }
@@ -88,7 +89,8 @@ impl Fold<'_> {
         }
     }
 
-    /// Ends an idle period of a run; `verdict` is that of the first sample after it.
+    /// Adds the end of an idle period; `verdict` is the idle rule's verdict on the first sample after the
+    /// period.
     fn end(&mut self, run: &[Sample], verdict: Verdict, back: &derived::Return) {
         let Some(now) = run.get(*back.window.start()) else {
             return;
@@ -101,7 +103,8 @@ impl Fold<'_> {
         if at_ms < self.reading.from_ms || at_ms >= self.reading.until_ms {
             return;
         }
-        // In the mode that allows it, a host in use may lend immediately.
+        // In spare mode, a host in use may lend immediately. If this sample is idle again, the owner came and
+        // went between two samples, and nothing is known of that time.
         let (lendable, seen) = match verdict {
             Verdict::Idle { .. } => Default::default(),
             _ => (self.lendable(now, verdict), Some(self.seen(now, verdict))),
@@ -176,7 +179,7 @@ impl Fold<'_> {
         }
     }
 
-    /// Part of the quota that is expected to stay, as a recruiter would compute it.
+    /// Part of the quota that is expected to stay available, as a recruiter would compute it.
     fn expected_bytes(
         &mut self,
         sample: &Sample,
@@ -187,7 +190,7 @@ impl Fold<'_> {
         let Some(foresight) = &self.reading.foresight else {
             return found.quota_bytes;
         };
-        // Once idle, modes gentle and spare lend the same.
+        // An idle host lends the same in modes gentle and spare, so these modes share a low water.
         let low_water = &mut self.low_waters[usize::from(limits.mode != Mode::Paper)];
         if found.reason != Reason::HarvestableUnknown {
             low_water.push(found.idle_quota_bytes, sample.time_ms);

@@ -1,4 +1,4 @@
-//! Memory that an owner's processes hold after a return: the paper's A.
+//! Memory of the owner's processes after a return: A in the paper's memory context.
 
 use super::samples::{Rows, Sample};
 use super::{Reading, Result};
@@ -8,11 +8,11 @@ use gleaner_hosts::derived::{Footprint, Process, returned_boottime_ms};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::ProcessRow;
 
-/// A host's active processes, in order of time.
+/// Active processes of a host, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     time_ms: Vec<i64>,
-    /// Sequence number of the sample, and the process.
+    /// Active processes, each with the sequence number of its sample.
     rows: Vec<(i64, Process)>,
 }
 
@@ -48,7 +48,8 @@ impl Processes {
         })
     }
 
-    /// Memory of the processes active in `window` after the return at `returned_ms`; `None` if no size is known.
+    /// Memory of the processes that are active in `window`, after the return at `returned_ms`. `None` if no
+    /// size is known.
     pub(super) fn footprint(&self, window: &[Sample], returned_ms: i64) -> Option<Footprint> {
         let first = window.first()?;
         Footprint::of(
@@ -72,7 +73,7 @@ impl Processes {
 mod tests {
     use super::*;
 
-    /// Processes from (time, pid, started, bytes); sequence numbers are the times.
+    /// Makes processes from (time, pid, start since boot, bytes); sequence numbers equal the times.
     fn processes(rows: &[(i64, i64, i64, Option<u64>)]) -> Processes {
         Processes {
             time_ms: rows.iter().map(|row| row.0).collect(),
@@ -110,7 +111,7 @@ mod tests {
             (180, 3, 6, None),
             (300, 4, 7, Some(500)), // after the window
         ]);
-        // Returned at 88, which is 1088 since boot: pid 2 had started.
+        // The owner returns at 88, which is 1088 since boot. Process 2 was started before, at 1085.
         let found = of.footprint(&window(&[90, 180]), 88);
         let expected = Footprint {
             bytes: 30 + 7 + 100,

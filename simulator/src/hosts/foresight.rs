@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
-/// Forecast of how long memory stays, with the required time and probability.
+/// Forecast of how long memory stays available, with the required time and probability.
 #[derive(Clone, Debug)]
 pub struct Foresight {
     /// Forecasts learnt only from the time before the simulation's begin.
     pub table: Arc<Table>,
-    /// Time for which lent memory must be expected to stay.
+    /// Time for which lent memory must be expected to stay available.
     pub duration_ms: i64,
-    /// Minimum probability that the memory stays.
+    /// Minimum probability that the memory stays available.
     pub confidence: f64,
     /// Time zone of the fleet, as in the table; people's habits follow it.
     pub time_zone: TimeZone,
@@ -30,7 +30,7 @@ impl PartialEq for Foresight {
 }
 
 impl Foresight {
-    /// The largest part of the quota that is expected to stay, at `time_ms` since 1970-01-01 UTC.
+    /// Largest part of the quota that is expected to stay available, at `time_ms` since 1970-01-01 UTC.
     pub(super) fn expected_bytes(&self, quota: &HostQuota, time_ms: i64) -> u64 {
         let hour_of_week = self.hour_of_week(time_ms);
         expected_bytes(
@@ -42,9 +42,9 @@ impl Foresight {
         )
     }
 
-    /// Hour of the week in the fleet's time zone; 0 is Monday's first.
+    /// Hour of the week in the fleet's time zone; 0 is the first hour of Monday.
     fn hour_of_week(&self, time_ms: i64) -> u8 {
-        // A time outside the calendar's range takes the offset of 1970.
+        // A time outside the calendar's range counts as the begin of 1970.
         let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
         let local = self.time_zone.to_datetime(time);
         let days = local.weekday().to_monday_zero_offset();
@@ -73,7 +73,7 @@ mod tests {
         };
         assert_eq!(at("UTC", "1998-09-14T00:00:00Z"), 0);
         assert_eq!(at("UTC", "1998-09-20T23:59:59.999Z"), 167);
-        // Summer time, and the other end of the week.
+        // It is a Monday. Berlin has summer time (UTC+2), and in New York (UTC-4) it is still Sunday evening.
         assert_eq!(at("Europe/Berlin", "1998-09-14T09:00:00Z"), 11);
         assert_eq!(at("America/New_York", "1998-09-14T00:00:00Z"), 164);
     }

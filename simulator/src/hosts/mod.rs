@@ -1,14 +1,14 @@
-//! Hosts as traced: the memory that each could have lent over time, and the memory that its owner needed at
-//! each return.
+//! Hosts as traced: the memory that each host could have lent over time, and the memory that its owner needed
+//! at each return.
 //!
 //! ```text
 //! dataset ── samples ──► fold: policy's idle rule, quota and accounting ──► Timeline: changes alone
 //!            processes ► footprint: what an owner's return wants ─┘
 //! ```
 //!
-//! A timeline has a change only when something changed, so that replaying it costs nothing while a host is
-//! idle and its memory is constant. Nothing is assumed across a gap: a host that is off, asleep or unseen
-//! lends nothing.
+//! A timeline has a change only when something changed. So a replay costs nothing while a host is idle and
+//! its memory is constant. Nothing is assumed across a gap: a host that is off, asleep or unseen lends
+//! nothing.
 
 mod error;
 mod fold;

@@ -1,4 +1,4 @@
-//! A dataset's hosts as timelines.
+//! Reads the hosts of a dataset as timelines.
 
 use super::footprint::Processes;
 use super::samples::Rows;
@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::SampleRow;
 
-/// Timeline of one host; without changes if it has no samples in the reading's time.
+/// Timeline of one host. It has no changes if the host has no samples in the time span of `reading`.
 ///
 /// # Errors
 /// [`HostsError`]: the dataset cannot be read.
@@ -17,7 +17,7 @@ pub fn read_host(dataset: &Dataset, host_id: &str, reading: &Reading) -> Result<
     Ok(fold::timeline(host_id, &samples, &processes, reading))
 }
 
-/// All hosts with samples in the reading's time, by id.
+/// Reads all hosts, ordered by id, that have samples in the time span of `reading`.
 ///
 /// # Errors
 /// [`HostsError`]: the dataset cannot be read, or has no samples in that time.
@@ -37,8 +37,8 @@ pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
     Ok(hosts)
 }
 
-/// Physical memory of each host with samples before `until_ms`, from the last of these samples; by
-/// id.
+/// Physical memory of each host that has samples before `until_ms`, as in the last of these samples. Hosts
+/// are ordered by id.
 ///
 /// # Errors
 /// [`HostsError`]: the dataset cannot be read.

@@ -1,4 +1,4 @@
-//! The part of a dataset to read, and the limits for it.
+//! Selects the part of a dataset to read, and the limits of lending.
 
 use super::Foresight;
 use gleaner_policy::forecast::LOW_WATER_S;
@@ -8,7 +8,7 @@ use gleaner_policy::quota::Limits;
 /// Time after a return in which processes count as the owner's (Acharya & Setia, section 3.4: 200 s).
 const RETURN_WINDOW_MS: i64 = 200_000;
 
-/// The part of a dataset to read, and the limits for it.
+/// The part of a dataset to read, with the limits of lending.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The simulation's begin, ms since 1970-01-01 UTC.
@@ -43,7 +43,7 @@ impl Reading {
         }
     }
 
-    /// A time in the simulation's nanoseconds; an earlier time gives the begin.
+    /// Converts a time to ns since the simulation's begin; times before the begin give 0.
     #[must_use]
     pub const fn ns(&self, time_ms: i64) -> u64 {
         let since_ms = time_ms.saturating_sub(self.from_ms);
@@ -57,7 +57,7 @@ impl Reading {
     /// Begin of the samples that are read: early enough for the idle rule to know the host's state at the
     /// simulation's begin.
     pub(super) const fn lead_ms(&self) -> i64 {
-        // Twice the rule's time, and ten minutes for the usual intervals.
+        // Twice the rule's time, and ten minutes more, which usual sample intervals do not exceed.
         let lead_ms = self
             .from_ms
             .saturating_sub(self.idle.idle_after_ms.saturating_mul(2))

@@ -16,7 +16,7 @@ use gleaner_schemas::findings::Category;
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use std::ops::Range;
 
-/// Columns of one sample that the fold needs.
+/// Columns of one sample that the module `fold` needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     pub(super) time_ms: i64,
@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Column of integers; times are in ms.
+    /// Returns a column as integers; times are in ms.
     pub(super) fn integers(&self, column: &str) -> Result<Int64Array> {
         let array = self.batch.column_by_name(column);
         let array = array.ok_or_else(|| self.none(column))?;
@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The host's samples in order of time, from a little before the simulation's begin on.
+/// Reads the host's samples in order of time. They begin a little before the simulation's begin.
 pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Sample>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
     let columns = [&Category::ALL.map(Category::column)[..], &COLUMNS].concat();
@@ -135,7 +135,8 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
         integers("physical_bytes")?,
         integers("category_correction_bytes")?,
     );
-    // In the order of `Category::ALL`, which is that of the declaration.
+    // One array for each category, in the order of `Category::ALL`. The enum declares its variants in this
+    // order, so `category as usize` is an array's index.
     let categories = Category::ALL.iter().map(|c| integers(c.column()));
     let categories = categories.collect::<Result<Vec<_>>>()?;
     let (stated, harvestable) = (
@@ -194,7 +195,8 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
         .collect())
 }
 
-/// The runs in order of time. If the clock was set back and times repeat, the run that began first counts.
+/// Sorts runs by time. If the clock was set back and times repeat, only the run that began first counts for
+/// these times.
 fn one_after_the_other(times: &[SampleTime], mut runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
     runs.sort_by_key(|run| times[run.start].time_ms);
     let mut reached_ms = None;
@@ -216,7 +218,7 @@ fn recorded_gaps(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec
     Ok(gaps(from.iter(), to.iter(), rows.texts(cause)?.iter()))
 }
 
-/// The intervals for which the host was configured; if unknown, the median time between samples.
+/// Sample intervals as configured on the host; if unknown, the median time between samples.
 fn intervals(dataset: &Dataset, host: &str, times: &[SampleTime]) -> Result<Intervals> {
     let columns = ["time", "sample_interval_ms"];
     let rows = Rows::read(dataset, &HostRow::TABLE, host, &columns, (None, None))?;
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_time_that_was_told_twice_counts_once() {
-        // The clock runs an hour fast for a while; a run within another run's time is left out.
+        // For a while the clock runs an hour fast. A run that lies within another run's time is left out.
         let times = [3600, 3610, 10, 20, 3605, 3615, 3625, 15].map(|time_ms| SampleTime {
             time_ms,
             ..SampleTime::default()

@@ -9,9 +9,9 @@ use gleaner_schemas::lending::Mode;
 /// State of a host as regards lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// Idle for at least the rule's time.
+    /// Idle for at least the idle rule's time.
     Idle,
-    /// In use, or idle for less than the rule's time.
+    /// In use, or idle for less than the idle rule's time.
     InUse,
     /// Off, asleep, without samples, or with an owner whose activity is unknown.
     #[default]
@@ -41,8 +41,7 @@ impl LendableBytes {
     }
 }
 
-/// A sample, as far as lending depends on it; values are as if nothing had been lent when it was
-/// recorded.
+/// Values of a sample on which lending depends, as if nothing had been lent when the sample was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedSample {
     /// Physical memory; if 0, no headroom is kept.
@@ -56,7 +55,7 @@ pub struct RecordedSample {
 }
 
 impl RecordedSample {
-    /// Event that the memory server's `Lender` receives.
+    /// Makes the event that the memory server's `Lender` receives.
     #[must_use]
     pub fn event(&self, headroom_share: f64) -> Event {
         Event::Sample {
@@ -81,7 +80,8 @@ pub struct Change {
     pub presence: Presence,
     /// Maximum bytes that may be lent; with a forecast, only those that are expected to stay.
     pub lendable: LendableBytes,
-    /// The sample; absent if none could be taken, or if an owner came and went between two samples.
+    /// Sample at the change; absent if no sample could be taken, or if an owner came and went between two
+    /// samples.
     pub seen: Option<RecordedSample>,
     /// Index in [`Timeline::returns`], if the change ends an idle period.
     pub returned: Option<u32>,
@@ -110,9 +110,9 @@ pub struct Return {
 /// Memory that the owner needs at a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReturnMemory {
-    /// A, K, M and lotsfree of the memory context; no guests.
+    /// Inputs A, K, M and lotsfree of the memory context, without guest memory.
     pub demand: Demand,
-    /// The loose upper bound of the memory context.
+    /// Loose upper bound of the memory context's size.
     pub upper_bound_bytes: u64,
 }
 
@@ -127,14 +127,14 @@ impl ReturnMemory {
     }
 }
 
-/// A host over the time of a simulation. Before its first change it is unseen.
+/// State of a host over the time of a simulation. Before its first change the host is unseen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Id in the dataset.
     pub host_id: String,
     /// Physical memory at the last sample.
     pub physical_bytes: u64,
-    /// Changes in order of time, at most one at a time.
+    /// Changes in order of time; no two have the same time.
     pub changes: Vec<Change>,
     /// Returns in order of time.
     pub returns: Vec<Return>,

@@ -1,4 +1,4 @@
-//! A stream divided among its clients: read once, and laid out for each region size.
+//! Divides a stream among its clients. The stream is read once, and laid out for each region size.
 
 use super::{Client, ReplayedClient, StoredObjects, StreamError, StreamRequest};
 use crate::Request;
@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct ClientRequests {
     /// Time of the stream's first request.
     first_ns: u64,
-    /// Time of each client's first request, and its requests.
+    /// Time of the first request of each client, with all requests of this client.
     clients: BTreeMap<Client, (u64, Vec<Request>)>,
 }
 
 impl ClientRequests {
-    /// Reads a stream to its end. If `only` is given, other clients' requests are skipped, and only their
-    /// numbers are kept.
+    /// Reads a stream to its end. If `only` is given, the requests of clients outside `only` are skipped;
+    /// just the numbers of these clients are kept.
     ///
     /// # Errors
-    /// The stream's own errors.
+    /// The errors of the stream itself.
     pub fn read(
         stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
         only: Option<&BTreeSet<u32>>,
@@ -45,8 +45,8 @@ impl ClientRequests {
         self.clients.keys().map(|client| client.number())
     }
 
-    /// A client as a program; `None` if it does not exist. Regions have `region_bytes`, or the size of the
-    /// largest object if that is larger.
+    /// Makes a program of a client's requests; `None` if the client does not exist. Regions have
+    /// `region_bytes`, or the size of the largest object if that is larger.
     ///
     /// # Errors
     /// The client has more data than can be numbered (2³² blocks, or objects), or requests that cannot be
@@ -65,7 +65,7 @@ impl ClientRequests {
         ReplayedClient::new(*client, begin_ns, requests.clone(), stored, region_bytes).map(Some)
     }
 
-    /// All clients as programs.
+    /// Makes programs of all clients, which the simulator can run.
     pub(super) fn into_replayed(
         mut self,
         stored: StoredObjects,
@@ -79,17 +79,18 @@ impl ClientRequests {
         replayed.collect()
     }
 
-    /// Begin of a client, since the stream's first request.
+    /// Begin of a client whose first request is at `at_ns`, since the stream's first request.
     const fn begin_ns(&self, at_ns: u64) -> u64 {
         at_ns - self.first_ns
     }
 }
 
-/// Divides a stream among its clients, in the order of their numbers. All of it is held in memory, 24 bytes
-/// per request. Regions have `region_bytes`, or the size of the largest object if that is larger.
+/// Divides a stream into programs, one for each client, in the order of the clients' numbers. All requests
+/// are held in memory, 24 bytes each. Regions have `region_bytes`, or the size of the largest object if that
+/// is larger.
 ///
 /// # Errors
-/// The stream's own errors; or a client has more data than can be numbered (2³² blocks, or objects).
+/// The errors of the stream itself; or a client has more data than can be numbered (2³² blocks, or objects).
 pub fn replayed(
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
     stored: StoredObjects,

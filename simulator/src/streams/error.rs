@@ -1,4 +1,4 @@
-//! Errors of a stream; each names a reason, a place and a remedy.
+//! Errors of a stream. Each one states the reason, the place and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// For `map_err`: `action` on `path` failed.
+    /// Makes a function for `map_err`, for a failed `action` on `path`.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {

@@ -1,4 +1,4 @@
-//! Streams of requests in other programs' formats: reading and writing.
+//! Streams of requests in other programs' formats: reads and writes them.
 //!
 //! A stream is an iterator of [`StreamRequest`] that holds only a buffer, however long the recording is. The
 //! first unreadable record ends it with a [`StreamError`]; no record is skipped. Formats, and what is kept of

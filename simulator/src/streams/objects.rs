@@ -1,13 +1,13 @@
-//! Dense numbers for objects, in the order of their first requests.
+//! Numbers objects densely, in the order of their first requests.
 //!
-//! A stream names objects by any 64 bits; policies and caches keep them in flat arrays by number. This is an
-//! open-addressing table with linear probing: most look-ups read one cache line, which is what limits a
+//! A stream names objects by any 64 bits; policies and caches keep them in flat arrays by number. The table
+//! uses open addressing with linear probing. Most look-ups read a single cache line, which is what limits a
 //! replay's speed.
 
 /// The numbers of a stream's objects.
 #[derive(Clone, Debug)]
 pub struct Objects {
-    /// Slots, a power of two; at most five in eight are used.
+    /// Slots of the table, a power of two; at most five in eight are used.
     slots: Vec<Slot>,
     len: u32,
 }
@@ -18,12 +18,12 @@ struct Slot {
     number: u32,
 }
 
-/// Object of a free slot.
+/// A slot without an object.
 const FREE: Slot = Slot {
     object: 0,
     number: u32::MAX,
 };
-/// The eviction orders of `policy` reserve two numbers.
+/// Maximum number of objects. The eviction orders of `policy` reserve the two highest numbers.
 const MOST: u32 = u32::MAX - 1;
 
 impl Default for Objects {
@@ -36,7 +36,7 @@ impl Default for Objects {
 }
 
 impl Objects {
-    /// Number of objects; their numbers are all those below it.
+    /// Number of objects, which have the numbers from 0 on.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.len
@@ -48,7 +48,7 @@ impl Objects {
         self.len == 0
     }
 
-    /// Number of the object; an object without one gets the next. `None` if 2³² − 2 others have numbers.
+    /// Number of the object. A new object gets the next number, or `None` if 2³² − 2 others have numbers.
     #[inline]
     pub fn number(&mut self, object: u64) -> Option<u32> {
         let at = self.place(object);
@@ -59,8 +59,8 @@ impl Objects {
     }
 
     /// Appends the numbers of `objects` to `numbers`, in order. Returns false if no numbers are left;
-    /// `numbers` then ends there. The memory accesses of several look-ups overlap, unlike with
-    /// [`Objects::number`] one by one.
+    /// `numbers` then ends there. The memory accesses of several look-ups overlap, which is faster than
+    /// calling [`Objects::number`] for each object.
     pub fn number_all(&mut self, objects: &[u64], numbers: &mut Vec<u32>) -> bool {
         const AT_ONCE: usize = 64;
         for objects in objects.chunks(AT_ONCE) {
@@ -84,7 +84,7 @@ impl Objects {
         true
     }
 
-    /// Slot in which the object is, or would be.
+    /// Index of the slot that contains the object, or that is free for it.
     #[inline]
     fn place(&self, object: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -119,7 +119,7 @@ impl Objects {
     }
 }
 
-/// Hash from both halves of a product, so that every bit of the object influences the low bits.
+/// Hashes an object with both halves of a product, so that every bit of the object influences the low bits.
 #[inline]
 fn hash(object: u64) -> u64 {
     let product = u128::from(object ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;

@@ -1,12 +1,13 @@
-//! A request with its client and time.
+//! A recorded request, with its client and time.
 
 use super::StreamError;
 use crate::Request;
 
 /// Client that makes requests; a scenario maps it to a host.
 ///
-/// Its number is the file's index among those that are read together, times [`Client::OF_A_FILE`], plus its
-/// number inside the file: SPC's ASU, or a column's value; 0 if the format has none.
+/// Its number is the index of its file among those that are read together, times [`Client::OF_A_FILE`], plus
+/// its number inside the file. Inside the file, the number is SPC's ASU, or a column's value, or 0 if the
+/// format has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Client(u32);
 
@@ -19,8 +20,8 @@ impl Client {
     /// The first client of the first file.
     pub(super) const FIRST: Self = Self(0);
 
-    /// The client with this number in this file, both from 0. The first file may have as many clients as all
-    /// files together; `None` beyond the maximum.
+    /// Client with this number in this file, both counted from 0. `None` if a number is too large. The first
+    /// file may have as many clients as all files together.
     #[must_use]
     pub fn of(file: u32, within: u32) -> Option<Self> {
         let most = match file {
@@ -44,13 +45,13 @@ pub struct StreamRequest {
     pub at_ns: u64,
     /// Client that made the request.
     pub client: Client,
-    /// The request. `think_ns` is the time since the same client's previous request; 0 for its first one, and
-    /// if the clock went back.
+    /// The request. Its `think_ns` is the time since the same client's previous request. It is 0 for the
+    /// first request, and if the clock went back.
     pub request: Request,
 }
 
-/// Requests of a program, as a recorder on the client would have recorded them if every answer took no time:
-/// time passes only while the program computes.
+/// Converts a program's requests into a stream, as recorded on a client on which every answer takes no time.
+/// So time passes only while the program computes.
 pub fn of_program(
     client: Client,
     requests: impl Iterator<Item = Request>,

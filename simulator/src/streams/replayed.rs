@@ -1,4 +1,4 @@
-//! A client's recorded requests, as a program for a simulation.
+//! Makes a program for simulations from a client's recorded requests.
 
 use super::read::BlockBytes;
 use super::{Client, Objects, StreamError};
@@ -6,27 +6,28 @@ use crate::Request;
 use crate::applications::{Layout, Program};
 use std::sync::Arc;
 
-/// Maximum length of a recording, 73 years: a longer one has another time unit than stated.
+/// Maximum length of a recording, 73 years. A longer recording must have another time unit than stated.
 const LONGEST_NS: u64 = u64::MAX / 8;
 
-/// Unit of the client's own cache if objects have individual sizes.
+/// Block size of the client's own cache if each object has its own size.
 const BLOCK_BYTES: u32 = 512;
 
 /// Layout of a stream's objects on disk and in regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredObjects {
-    /// Blocks of each client's volume (SPC, CSV of blocks): neighbours in the volume are neighbours on disk
+    /// Blocks of each client's volume (SPC, CSV of blocks). Neighbours in the volume are neighbours on disk
     /// and in regions.
     AsVolume(BlockBytes),
-    /// Named objects, each of its own size (oracleGeneral, CSV): on the client's disk and in regions, they
-    /// are in the order of their first requests.
+    /// Named objects, each of its own size (oracleGeneral, CSV). On the client's disk and in regions, they
+    /// lie in the order of their first requests.
     AsObjects,
 }
 
-/// A client's requests.
+/// A client's recorded requests, as a program.
 ///
-/// The program has one process: it computes between the recorded requests, makes a request, and waits for the
-/// answer, so that a recorded wait for a slow disk counts as computing. All data are on its first disk.
+/// The program has one process. It computes between the recorded requests, makes a request, and waits for the
+/// answer, so that a recorded wait for a slow disk counts as computing. All its data are on the client's
+/// first disk.
 #[derive(Clone, Debug)]
 pub struct ReplayedClient {
     client: Client,
@@ -36,8 +37,8 @@ pub struct ReplayedClient {
 }
 
 impl ReplayedClient {
-    /// A client's requests, the first of which is `begin_ns` after the stream's first, laid out in regions of
-    /// `region_bytes`, or of the largest object's size if that is larger.
+    /// Lays out a client's requests in regions of `region_bytes`, or of the largest object's size if that is
+    /// larger. The client's first request is `begin_ns` after the stream's first request.
     pub(super) fn new(
         client: Client,
         begin_ns: u64,
@@ -99,7 +100,7 @@ impl Program for ReplayedClient {
     }
 }
 
-/// The requests of a [`ReplayedClient`].
+/// Iterator over the requests of a [`ReplayedClient`].
 #[derive(Clone, Debug)]
 pub struct Requests {
     all: Arc<Vec<Request>>,
@@ -117,7 +118,7 @@ impl Iterator for Requests {
     }
 }
 
-/// Refuses requests that would overflow a simulation's time, or reach into another block.
+/// Returns an error for requests that would overflow a simulation's time, or reach into another block.
 fn reject_impossible_requests(
     client: Client,
     begin_ns: u64,
@@ -156,7 +157,8 @@ fn reject_impossible_requests(
     }
 }
 
-/// Gives blocks dense numbers that keep a region's blocks together; regions without requests are left out.
+/// Numbers the blocks densely, so that blocks of a region stay together. Regions without requests get no
+/// numbers.
 fn as_volume(requests: &mut [Request], block_bytes: u32, region_bytes: u64) -> Option<Layout> {
     let region_blocks = (region_bytes / u64::from(block_bytes)).clamp(1, 1 << 31);
     let block = |object: u64| BlockBytes::block(object);
@@ -178,7 +180,7 @@ fn as_volume(requests: &mut [Request], block_bytes: u32, region_bytes: u64) -> O
     })
 }
 
-/// Lays objects out one after the other, each at its maximum size, and none across two regions.
+/// Lays objects out one after the other, each at its maximum size. No object lies in two regions.
 fn as_objects(requests: &mut [Request], region_bytes: u64) -> Option<Layout> {
     let (mut objects, mut sizes) = (Objects::default(), Vec::<u64>::new());
     for request in &mut *requests {
@@ -242,7 +244,8 @@ mod tests {
     fn volumes_lose_what_is_never_asked_for_and_keep_neighbours() {
         let block = BlockBytes::new(512).unwrap();
         let volume = |client: u64, block: u64| (client << 44) | block;
-        // Regions of four blocks: 0 to 3 and 4000 to 4003; the other client's only one is 8 to 11.
+        // Regions have four blocks. The first client uses blocks 0 to 3 and 4000 to 4003, the second client 8
+        // to 11.
         let stream = [
             asked(0, 50, volume(0, 4001), 512),
             asked(1, 70, volume(1, 9), 512),
@@ -264,8 +267,8 @@ mod tests {
 
     #[test]
     fn objects_lie_in_the_order_of_their_first_use_and_in_one_region_each() {
-        // Regions of four blocks of 512 bytes: 7 takes at most two, 8 two, 9 three, which no longer fit; then
-        // 7 again.
+        // Regions have four blocks of 512 bytes. Object 7 takes at most two blocks, and 8 two. Object 9 takes
+        // three, which no longer fit into the first region. Then 7 is requested again.
         let stream = [
             asked(0, 0, 7, 100),
             asked(0, 0, 8, 1024),
@@ -293,7 +296,7 @@ mod tests {
     fn what_is_too_much_is_refused() {
         let block = BlockBytes::new(512).unwrap();
         let stream = [asked(3, 0, 0, 1), asked(3, 0, 1 << 43, 1)];
-        // Two regions of 2³¹ blocks.
+        // The requests are in two regions of 2³¹ blocks each, and 2³² blocks cannot be numbered.
         let error =
             replayed(stream.into_iter(), StoredObjects::AsVolume(block), 1 << 40).unwrap_err();
         assert!(

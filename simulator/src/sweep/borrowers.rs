@@ -1,5 +1,5 @@
-//! A plan's recorded clients: their requests, read once and laid out for every region size, and the hosts
-//! that they work on.
+//! Recorded clients of a plan: their requests, read once and laid out for every region size, and the hosts on
+//! which they work.
 
 use super::clients::wrong;
 use super::{Cluster, Recording, SweepError, parallel};
@@ -12,10 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Clients by number, each with one program per region size.
+/// Number of each client, with its requests laid out for every region size.
 type Clients = Vec<(u32, Vec<ReplayedClient>)>;
 
-/// Reads every stream, and returns all clients for each region size. Hosts are still as written in the file.
+/// Reads every stream and returns, for each region size, all clients. Their hosts are still names or ids as
+/// written in the file.
 ///
 /// # Errors
 /// [`SweepError`]: a stream cannot be read, lacks a client, or has another number of clients than hosts; or
@@ -42,7 +43,7 @@ pub(super) fn read(
     }
     let mut borrowers: Vec<Vec<Borrower<ReplayedClient>>> = vec![Vec::new(); sizes.len()];
     let mut names = BTreeSet::new();
-    // By position, in the order of the file.
+    // `recordings` and `read` are both in the order of the file's tables, so they pair by position.
     for (recording, clients) in recordings.iter().zip(read.into_values()) {
         let is_numbered = recording.is_numbered || clients.len() > 1;
         for (at, (number, programs)) in clients.into_iter().enumerate() {
@@ -67,7 +68,8 @@ pub(super) fn read(
     Ok(borrowers)
 }
 
-/// The clients of one stream, for all tables that use it, with the tables' positions.
+/// Reads the clients of one stream for every `[[clients]]` table that uses this stream. Each result has the
+/// table's position in the file.
 fn of_stream(
     recordings: &[(usize, &Recording)],
     sizes: &[u64],
@@ -103,7 +105,7 @@ fn of_stream(
     Ok(all)
 }
 
-/// Refuses a number of hosts other than 0 or the number of clients.
+/// Returns an error unless the number of hosts is 0 or the number of clients.
 fn refuse_other_hosts(recording: &Recording, clients: usize) -> Result<(), SweepError> {
     let hosts = &recording.hosts;
     if hosts.is_empty() || hosts.len() == clients {
@@ -125,7 +127,7 @@ fn impossible(recording: &Recording, error: &StreamError) -> SweepError {
 }
 
 fn no_such_client(recording: &Recording, number: u32, divided: &ClientRequests) -> SweepError {
-    /// Maximum number of clients that are listed.
+    /// Maximum number of clients that the message lists.
     const MOST: usize = 10;
     let mut there: Vec<String> = divided.clients().map(|c| c.to_string()).collect();
     let count = there.len();
@@ -145,7 +147,7 @@ fn no_such_client(recording: &Recording, number: u32, divided: &ClientRequests) 
 /// Ids of hosts in a dataset, by the name or id written in the file.
 pub(super) type HostIds = BTreeMap<String, String>;
 
-/// Hosts of each dataset.
+/// Ids, in each dataset, of the hosts that the recordings name.
 ///
 /// # Errors
 /// [`SweepError`]: a host is missing in a dataset.
@@ -163,7 +165,7 @@ pub(super) fn host_ids(
     clusters.iter().map(of_cluster).collect()
 }
 
-/// Id of the host with this id or name.
+/// Id of the host that has this id or name in the dataset.
 fn host_id(host: &String, cluster: &Cluster) -> Result<String, SweepError> {
     let failed = |source: DatasetError| SweepError::Dataset {
         name: cluster.name.clone(),
@@ -189,7 +191,7 @@ fn host_id(host: &String, cluster: &Cluster) -> Result<String, SweepError> {
     Err(wrong("host", host, reason))
 }
 
-/// Refuses a host that is in the dataset but has no samples in the simulated time.
+/// Returns an error if a host of `ids` has no samples in the simulated time.
 pub(super) fn reject_host_without_samples(
     ids: &HostIds,
     cluster: &Cluster,
@@ -207,7 +209,7 @@ pub(super) fn reject_host_without_samples(
     Ok(())
 }
 
-/// The same clients, on a dataset's hosts.
+/// Copies the clients, with each host's written name replaced by its id in the dataset.
 pub(super) fn on(
     ids: &HostIds,
     borrowers: &[Borrower<ReplayedClient>],

@@ -1,4 +1,4 @@
-//! `[[clients]]`: recorded streams instead of programs, as in a scenario's file.
+//! Tables `[[clients]]` of a scenario file: recorded streams that run instead of programs.
 
 use super::SweepError;
 use crate::event::SECOND;
@@ -45,10 +45,10 @@ pub enum Store {
     Objects,
 }
 
-/// A checked table.
+/// A `[[clients]]` table whose contents have been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// Name of the clients. If `is_numbered`, the number is appended even for a single client.
+    /// Name of the clients. If `is_numbered`, the client's number is appended even for a single client.
     pub(super) name: String,
     pub(super) is_numbered: bool,
     pub(super) stream: PathBuf,
@@ -133,7 +133,7 @@ impl ClientTable {
     }
 }
 
-/// Error about a table's key, with its value and the reason.
+/// Makes an error about a key of a `[[clients]]` table, with the key's value and the reason.
 pub(super) fn wrong(key: &'static str, value: impl ToString, reason: impl ToString) -> SweepError {
     SweepError::Client {
         key,

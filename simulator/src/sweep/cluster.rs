@@ -1,4 +1,4 @@
-//! A dataset, and the part of its time that is simulated.
+//! A dataset, with the part of its time that is simulated.
 
 use super::{ForecastInputs, SweepError};
 use crate::dodo::Recruitment;
@@ -15,7 +15,7 @@ const DAY_MS: i64 = 86_400_000;
 
 /// A named dataset.
 pub struct Cluster {
-    /// Name in the rows.
+    /// Name of the dataset in the result rows.
     pub name: String,
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
@@ -28,7 +28,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Opens a dataset for a simulation of `days` days from `from` on; absent: from its first day.
+    /// Opens a dataset for a simulation of `days` days that begins at `from`. If `from` is absent, the
+    /// simulation begins on the dataset's first day.
     ///
     /// # Errors
     /// [`SweepError`]: there is no dataset, or it does not cover the whole time.

@@ -4,14 +4,14 @@ use crate::dodo::SimulationError;
 use crate::hosts::HostsError;
 use crate::streams::StreamError;
 
-/// Reason why there are no rows.
+/// Reason why a scenario gives no result rows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
     /// The file is not a scenario.
     #[error("{}", reason.trim_end())]
     File {
-        /// Place and fault; names unknown keys.
+        /// Position in the file, and the fault; unknown keys are named.
         reason: String,
     },
     /// A value that is invalid for its key, or an unknown key.
@@ -32,7 +32,7 @@ pub enum SweepError {
         /// Keys that it may stand for.
         keys: Vec<String>,
     },
-    /// A setting that must be set elsewhere in the file.
+    /// A setting that must be set by another key of the file.
     #[error("{key} is not set as a part of the scenario: {instead} says it")]
     Elsewhere {
         /// Key as written.
@@ -96,7 +96,7 @@ pub enum SweepError {
         /// Number of days.
         days: f64,
     },
-    /// A case needs a forecast, but none was learnt for it.
+    /// A case needs a forecast that was not learnt.
     #[error(
         "dataset {name}: nothing was learnt for recruitment.expected_for_s; learn what Plan::forecasts names, and give it to Cluster::learnt"
     )]

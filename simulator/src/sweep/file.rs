@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// A scenario's file: settings, programs or recorded clients, datasets, time, seeds, and values to try.
+/// A scenario file: settings, programs or recorded clients, datasets, time, seeds, and values to try.
 /// Settings that are left out have the study's values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,8 +49,8 @@ impl ScenarioFile {
     /// Reads a scenario file.
     ///
     /// # Errors
-    /// [`SweepError::File`], with the line, if it is not TOML or has an unknown key;
-    /// [`SweepError::ProgramsAndClients`].
+    /// [`SweepError::File`], with the line, if the text is not TOML or has an unknown key;
+    /// [`SweepError::ProgramsAndClients`] if it has both.
     pub fn parse(text: &str) -> Result<Self, SweepError> {
         let file: Self = toml::from_str(text).map_err(|e| SweepError::File {
             reason: e.to_string(),

@@ -1,4 +1,5 @@
-//! Forecasts that must be learnt before a plan can run, from each dataset's time before the begin.
+//! Lists the forecasts that must be learnt before a plan can run, from the time before the begin of each
+//! dataset's simulation.
 
 use super::Plan;
 use crate::dodo::{Recruitment, ZoneName};
@@ -25,8 +26,8 @@ impl ForecastInputs {
 }
 
 impl Plan {
-    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before the plan is run:
-    /// indices of datasets, each with every set of inputs that one of its cases needs.
+    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before the plan is run.
+    /// Each element is a dataset's index with one set of inputs that a case on this dataset needs.
     #[must_use]
     pub fn forecasts(&self) -> Vec<(usize, ForecastInputs)> {
         let mut wanted = Vec::new();

@@ -1,4 +1,4 @@
-//! Dotted paths into a scenario, and values for them.
+//! Dotted paths of a scenario's settings, and values for these settings.
 
 use super::SweepError;
 use crate::dodo::Scenario;
@@ -6,12 +6,12 @@ use serde::Deserialize;
 use std::str::FromStr;
 use toml::{Table, Value};
 
-/// Form of a list of values in a file.
+/// Form of a list of values in a scenario file, for messages.
 const IN_A_FILE: &str = "a list, as remote.placement = [\"random\", \"spread\"]";
-/// Form of a list of values on a command line.
+/// Form of a list of values on a command line, for messages.
 const IN_A_LINE: &str = "KEY=VALUE,VALUE";
 
-/// Settings of a scenario that must be set elsewhere in the file, and the place.
+/// Settings of a scenario that must be set by another key of the file, each with this key.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("seed", "`seeds`"),
     ("application", "`programs`"),
@@ -42,7 +42,7 @@ impl SweptKey {
     }
 }
 
-/// Parses `KEY=VALUE,VALUE`: numbers, `true` and `false` keep their types; all else is text.
+/// Parses `KEY=VALUE,VALUE`. Numbers, `true` and `false` keep their types; all other values are text.
 impl FromStr for SweptKey {
     type Err = SweepError;
 
@@ -64,7 +64,7 @@ fn value(text: &str) -> Value {
         .unwrap_or_else(text)
 }
 
-/// A value as written and shown: text without quotes.
+/// Formats a value for messages and results: text has no quotes.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -72,7 +72,7 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// The lists of a `[sweep]` table, whose keys may be nested or quoted paths.
+/// Returns the lists of a `[sweep]` table, whose keys may be nested or quoted paths.
 pub(super) fn lists(table: &Table) -> Result<Vec<SweptKey>, SweepError> {
     let mut all = Vec::new();
     for (path, value) in leaves(table) {
@@ -82,7 +82,7 @@ pub(super) fn lists(table: &Table) -> Result<Vec<SweptKey>, SweepError> {
     Ok(all)
 }
 
-/// Each value that is not a table, with its dotted path.
+/// Lists each value that is not a table, with its dotted path.
 fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut all = Vec::new();
     for (key, value) in table {
@@ -97,8 +97,8 @@ fn leaves(table: &Table) -> Vec<(String, &Value)> {
     all
 }
 
-/// Full path of a key whose beginning may be left out: `placement` is `remote.placement`. An unknown key is
-/// returned unchanged; parsing the scenario reports it.
+/// Completes a key whose beginning was left out: `placement` gives `remote.placement`. An unknown key is
+/// returned unchanged; the scenario's parser reports it.
 fn whole(key: &str) -> Result<String, SweepError> {
     // A default scenario can always be written as TOML.
     let known = Table::try_from(Scenario::default()).unwrap_or_default();
@@ -139,7 +139,7 @@ pub(super) fn scenario(settings: &Table) -> Result<Scenario, toml::de::Error> {
     Scenario::deserialize(settings.clone())
 }
 
-/// Adds one setting.
+/// Adds a setting to the table at its dotted path.
 pub(super) fn set(settings: &mut Table, key: &str, value: &Value) -> Result<(), SweepError> {
     let wrong = |reason: String| SweepError::Value {
         key: key.to_owned(),

@@ -1,4 +1,4 @@
-//! Measures of an outcome: benefit first, then cost.
+//! Measures of an outcome: first the benefits of lending, then its costs.
 
 use crate::dodo::{ClientOutcome, Counts, Outcome, Owners, Regions, SharedOutcome};
 
@@ -7,7 +7,7 @@ use crate::dodo::{ClientOutcome, Counts, Outcome, Owners, Regions, SharedOutcome
 pub enum Unit {
     /// A number without unit.
     Number,
-    /// Share of 1.
+    /// Part of a whole, where the whole is 1.
     Share,
     /// Number of bytes.
     Bytes,
@@ -27,7 +27,7 @@ pub struct Measure {
     of: fn(&MeasuredOutcome<'_>) -> Option<f64>,
 }
 
-/// An outcome to be measured, of a program's runs or of concurrent clients.
+/// Figures of one outcome, either of a program's runs or of concurrent clients.
 struct MeasuredOutcome<'a> {
     speedup: Option<f64>,
     ideal_speedup: Option<f64>,
@@ -37,7 +37,7 @@ struct MeasuredOutcome<'a> {
     owners: &'a Owners,
 }
 
-/// All measures, in the order of tables.
+/// All measures, in the order of the columns of result tables.
 pub const MEASURES: [Measure; 12] = [
     Measure {
         key: "speedup",

@@ -1,15 +1,20 @@
-//! Scenarios from files, with swept values: concurrent runs, and their results as rows.
+//! Runs scenarios from files with swept values: all combinations run concurrently, and their results become
+//! rows.
 //!
 //! ```text
 //! file (or shipped) ─► plan: datasets × programs (or recorded clients) × values ─► run: on every CPU, each seed ─► rows: median and range
 //! ```
 //!
-//! - `file`: a scenario as TOML. `key`: dotted paths into [`Scenario`](crate::dodo::Scenario), and lists of values for them.
+//! - `file`: a scenario as TOML. `key`: dotted paths of [`Scenario`](crate::dodo::Scenario)'s settings, and
+//! lists of values for them.
 //! - `workload`: a program or recorded clients. `plan`: every combination, checked before any run. `cluster`:
 //!   a dataset and its simulated time.
-//! - `forecasts`: what must be learnt from earlier time if hosts lend only memory that is expected to stay.
-//! - `clients`: recorded streams instead of programs, as in a file; `borrowers`: their requests, read once.
-//! - `run`: hosts are read once for each way of reading them; the number of threads does not change the rows.
+//! - `forecasts`: the forecasts to be learnt from earlier time if hosts lend only memory that is expected to
+//! stay available.
+//! - `clients`: recorded streams that run instead of programs, as in a file; `borrowers`: their requests,
+//! read once.
+//! - `run`: runs all cases, and reads hosts once for each set of settings. The number of threads does not
+//! change the rows.
 //! - `measure`: the list of an outcome's figures, with unit and meaning; `row`: these figures over the seeds.
 
 mod borrowers;

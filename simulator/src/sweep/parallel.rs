@@ -1,13 +1,13 @@
-//! Work on several threads, with an order of results that does not depend on their number.
+//! Runs work on several threads. The order of results does not depend on the number of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Results of `work` for each item, in the items' order. After an error no more items are begun. Of several
-/// errors, that of the first item is returned. It does not depend on the number of threads: all items before
-/// it were begun earlier, and are finished.
+/// Returns the result of `work` for each item, in the items' order. After an error no more items are begun.
+/// If several items fail, the first item's error is returned. This error is the same for any number of
+/// threads, because all items before the failed one were begun earlier and are finished.
 pub(super) fn each<T: Sync, R: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],

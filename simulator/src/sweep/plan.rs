@@ -1,4 +1,4 @@
-//! Every combination in a file, checked before any run.
+//! Plan of a scenario file: every combination of its values, checked before any run.
 
 use super::key::{self, SweptKey};
 use super::{Recording, ScenarioFile, SweepError, Workload};
@@ -12,7 +12,7 @@ const MOST_DAYS: f64 = 36_600.0;
 /// Settings for programs only: recorded clients have their own compute times, and run once.
 const OF_PROGRAMS: [&str; 3] = ["think_ns", "pause_ns", "reference_runs"];
 
-/// A combination; each seed of the plan is a run of it.
+/// A combination of dataset, workload and settings. The plan runs it once with each seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Index of the dataset among the plan's.
@@ -43,7 +43,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Every combination, on datasets with these names.
+    /// Makes a case of every combination; the datasets have these names.
     ///
     /// # Errors
     /// [`SweepError`]: an unknown key, an invalid value, or nothing to run.
@@ -113,7 +113,7 @@ impl Plan {
         self.cases.len() * self.seeds.len()
     }
 
-    /// A case in words: `lu on A, remote.placement = spread`.
+    /// Describes a case in words: `lu on A, remote.placement = spread`.
     pub(super) fn words(&self, case: &Case) -> String {
         let name = self.datasets.get(case.dataset).map_or("", String::as_str);
         let set = self.keys.iter().zip(&case.settings);
@@ -136,7 +136,7 @@ fn of_workload(workload: Workload, length_ns: u64, scenario: &Scenario) -> Scena
     }
 }
 
-/// Refuses settings for programs if recorded clients run, where they would have no effect.
+/// Returns an error if a scenario of recorded clients has settings for programs, which would have no effect.
 fn reject_program_settings(file: &ScenarioFile) -> Result<(), SweepError> {
     let swept = file.sweep.iter().map(|swept| &swept.key);
     let mut keys = file.scenario.keys().chain(swept);
@@ -146,7 +146,7 @@ fn reject_program_settings(file: &ScenarioFile) -> Result<(), SweepError> {
     }
 }
 
-/// Length in ns, a whole number of milliseconds, like the times of samples.
+/// Converts days to ns, rounded up to whole milliseconds, since samples have times in ms.
 fn length_ns(days: f64) -> Result<u64, SweepError> {
     if days > 0.0 && days <= MOST_DAYS {
         return Ok((days * DAY as f64 / MS as f64).ceil() as u64 * MS);
@@ -158,7 +158,7 @@ fn length_ns(days: f64) -> Result<u64, SweepError> {
     })
 }
 
-/// The product of all swept values, added to the settings of `base`.
+/// Every combination of the swept values, each added to the settings of `base`.
 fn combinations(
     base: &Table,
     sweep: &[SweptKey],

@@ -1,4 +1,4 @@
-//! Rows: the results of a case.
+//! Rows of results: one row for each case.
 
 use super::measure::MEASURES;
 use super::plan::Case;
@@ -6,7 +6,7 @@ use super::workload::Workload;
 use crate::dodo::ClientOutcome;
 use serde::Serialize;
 
-/// Values of a measure over the seeds.
+/// Median and range of a measure over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Median; for an even number, the mean of the two middle values.
@@ -18,7 +18,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Spread of the values that are present; `None` if none is.
+    /// Computes the spread of the values that are present; `None` if none is present.
     fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let mut values: Vec<f64> = values.flatten().collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -49,7 +49,7 @@ pub struct Row {
     pub clients: Vec<Vec<ClientOutcome>>,
 }
 
-/// Results that are kept of one run; a program's list of runs is dropped.
+/// Results of one simulation that a row needs; the list of a program's runs is dropped.
 pub(super) struct RunResults {
     pub(super) values: Vec<Option<f64>>,
     pub(super) clients: Vec<ClientOutcome>,

@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Inputs shared by all runs.
 struct Inputs {
-    /// Hosts, for each way of reading them.
+    /// Timelines of hosts, for each dataset with one set of settings for reading it.
     hosts: Vec<Vec<Timeline>>,
     /// Recorded clients, for each dataset and size of region.
     clients: Vec<Vec<Borrower<ReplayedClient>>>,
-    /// For each case, the indices of its hosts and of its streams.
+    /// For each case, the indices of its hosts in `hosts` and of its clients in `clients`.
     places: Vec<(usize, usize)>,
 }
 
-/// Runs a plan on its datasets, which must be in the plan's order, and reports how many of [`Plan::runs`] are
-/// done.
+/// Runs a plan on its datasets, which must be in the plan's order. Calls the progress function with the
+/// number of finished simulations, up to [`Plan::runs`].
 ///
 /// # Errors
 /// [`SweepError`]: hosts or streams cannot be read, forecasts were not learnt ([`Plan::forecasts`]), or a
@@ -51,7 +51,7 @@ pub fn run(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         match outcome {
             Ok(told) => Ok(Ok(told)),
-            // A setting with which no run ends in time is a result like others.
+            // If no run ends in the simulated time, this is a result like others, not an error.
             Err(source @ SimulationError::TooShort { .. }) => Ok(Err(failed(source))),
             Err(source) => Err(failed(source)),
         }
@@ -102,7 +102,8 @@ fn one(
     })
 }
 
-/// Reads all that the cases need, each once, and checks the hosts that clients are mapped to.
+/// Reads the hosts and streams that the cases need, each once, and checks the hosts that clients are mapped
+/// to.
 fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<Inputs, SweepError> {
     let ids = borrowers::host_ids(&plan.clients, clusters)?;
     let (mut readings, mut sizes, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -138,7 +139,7 @@ fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<In
     })
 }
 
-/// Index of a value among the known ones, to which it is added if it is new.
+/// Index of `value` in `known`; a new value is appended first.
 fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     let place = known.iter().position(|k| *k == value);
     place.unwrap_or_else(|| {

@@ -1,9 +1,9 @@
 //! The scenarios that are compiled into Gleaner.
 
-/// A scenario's file.
+/// A scenario file that is compiled into Gleaner.
 #[derive(Clone, Copy, Debug)]
 pub struct ShippedScenario {
-    /// Name by which it is requested.
+    /// Name by which a user selects the scenario.
     pub name: &'static str,
     /// Text of the file.
     pub text: &'static str,

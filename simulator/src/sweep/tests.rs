@@ -1,4 +1,4 @@
-//! Files, keys, products and threads.
+//! Tests of scenario files, keys, combinations and threads.
 
 mod clients;
 
@@ -101,7 +101,8 @@ fn what_is_learnt_first_is_told_once_for_all_cases_that_share_it() {
     let places =
         |found: &[(usize, ForecastInputs)]| found.iter().map(|(at, _)| *at).collect::<Vec<_>>();
     assert_eq!(places(&forecasts(&file)), [0, 1]);
-    // The idle rule differs for each of these, and the week begins at another time.
+    // Each pair of these values needs its own forecast: `idle_after_s` changes the idle rule, and the time
+    // zone changes when a week begins.
     file.set_sweep("idle_after_s=0,300".parse().unwrap());
     file.set_sweep("recruitment.time_zone=UTC,Europe/Berlin".parse().unwrap());
     let found = forecasts(&file);

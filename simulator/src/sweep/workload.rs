@@ -1,9 +1,9 @@
-//! Workloads of a simulation: a program, or several clients.
+//! Workload of a simulation: a program, or several recorded clients.
 
 use crate::applications::Application;
 use std::fmt;
 
-/// Borrower of memory in a simulation.
+/// Borrower of memory in a simulation: one program, or all recorded clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// A program, run repeatedly.

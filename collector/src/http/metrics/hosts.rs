@@ -1,4 +1,4 @@
-//! The series of hosts, written directly as text: a scrape has a hundred thousand.
+//! Series of the hosts, written directly as text, since a scrape has a hundred thousand of them.
 
 use crate::hosts::Memory;
 use crate::http::status::HostStatus;
@@ -82,7 +82,7 @@ const SERIES: [Series; 9] = [
 
 type SizeOf = fn(&Figures) -> Option<u64>;
 
-/// Categories of physical memory, which sum up to it.
+/// Categories that add up to the physical memory.
 const CATEGORIES: [(&str, SizeOf); 5] = [
     ("kernel", |figures| {
         figures.dynamic_kernel_bytes?;
@@ -94,7 +94,7 @@ const CATEGORIES: [(&str, SizeOf); 5] = [
     ("available", |figures| figures.available_bytes),
 ];
 
-/// Memory of a host that reports; a silent host's last figures are not exported.
+/// Memory of a host that reports. The last figures of a silent host are not exported.
 fn live(host: &HostStatus) -> Option<&Memory> {
     host.known.memory.as_ref().filter(|_| !host.is_silent)
 }

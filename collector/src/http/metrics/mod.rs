@@ -1,5 +1,5 @@
-//! `/metrics`: OpenMetrics text. docs/collector.md lists the names. Units and suffixes follow Prometheus:
-//! seconds and bytes, `_total` for counters.
+//! Answers `/metrics` with OpenMetrics text. docs/collector.md lists the names. Units and suffixes follow
+//! Prometheus: seconds and bytes, `_total` for counters.
 
 mod hosts;
 
@@ -23,11 +23,11 @@ use std::sync::atomic::AtomicU64;
 
 /// Media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Maximum number of hosts with series of their own, the most recently heard: a Prometheus of common size
-/// handles that many.
+/// Maximum number of hosts with series of their own. The hosts heard most recently have them. A Prometheus of
+/// common size handles that many.
 const HOSTS: usize = 10_000;
 
-/// Reasons of rejections, a series each from the start, so that a first rejection is an increase.
+/// Reasons of rejections. Each has a series from the start, so that a first rejection is an increase.
 const REASONS: [&str; 11] = [
     "busy",
     "connection",
@@ -70,7 +70,7 @@ pub(super) struct Metrics {
     connections: Gauge,
 }
 
-/// An open connection, until it is dropped.
+/// Counts one open connection in the gauge, until it is dropped.
 pub(super) struct OpenConnection(Gauge);
 
 impl Drop for OpenConnection {
@@ -152,7 +152,7 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         m.received.clone(),
     );
     for reason in REASONS.map(str::to_owned) {
-        let _ = m.rejected.get_or_create(&Reason { reason }); // at 0
+        let _ = m.rejected.get_or_create(&Reason { reason }); // begins at 0
     }
     let help = "Rejected requests and connections, by reason";
     registry.register("rejected_requests", help, m.rejected.clone());

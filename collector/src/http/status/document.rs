@@ -8,7 +8,7 @@ use crate::sealer::Progress;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Largest error of a clock that is not reported.
+/// Largest error of a host's clock that is not reported as a problem.
 const SKEW_MS: u64 = 60_000;
 
 /// The collector and its hosts.
@@ -31,7 +31,8 @@ pub struct Status {
     pub(crate) dataset_bytes: u64,
     pub(crate) dataset_rows_count: u64,
     pub(crate) dataset_files_count: u64,
-    /// Bytes of a day's records, from those of the last seven days; absent before an hour of records.
+    /// Bytes of new records per day, as the mean of the last seven days; absent until the records span an
+    /// hour.
     pub(crate) dataset_bytes_per_day: Option<u64>,
     /// Reason why the dataset cannot be read; absent if it can, or if there is none yet.
     pub(crate) dataset_failure: Option<String>,
@@ -39,9 +40,10 @@ pub struct Status {
     pub(crate) journal_disk_free_bytes: u64,
     /// Free bytes on the dataset's disk, which may be the same.
     pub(crate) dataset_disk_free_bytes: u64,
-    /// Free bytes at which batches are rejected.
+    /// Free bytes below which batches are rejected.
     pub(crate) reserve_bytes: u64,
-    /// Days until batches will be rejected, at the present rate; absent without a rate.
+    /// Days until batches will be rejected at the present growth of the dataset; absent if the growth is
+    /// unknown.
     pub(crate) days_until_disk_full: Option<f64>,
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
     pub(crate) certificate_expiry_time_ms: Option<i64>,
@@ -50,10 +52,10 @@ pub struct Status {
     pub(crate) publish: Option<publish::Progress>,
     /// Number of hosts.
     pub hosts_count: u64,
-    /// Number of hosts not heard for longer than their intervals explain; some of them may have been
+    /// Number of hosts not heard for longer than their sample intervals explain. Some of them may have been
     /// rejected.
     pub hosts_silent_count: u64,
-    /// Number of hosts in each state.
+    /// Numbers of hosts by state.
     pub hosts_by_state: BTreeMap<State, u64>,
     /// Median lag of the hosts that report, in ms.
     pub(crate) median_lag_ms: Option<i64>,
@@ -63,13 +65,13 @@ pub struct Status {
     pub hosts: Vec<HostStatus>,
 }
 
-/// State of a host, the first that applies.
+/// State of a host: the first of these that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The host was rejected at its last attempt.
+    /// The collector rejected the host's last batch or request.
     Rejected,
-    /// The host was not heard for longer than its interval explains.
+    /// Nothing was heard from the host for longer than its sample interval explains.
     Silent,
     /// The host's clock is wrong by more than a minute.
     ClockWrong,
@@ -91,7 +93,7 @@ impl State {
         }
     }
 
-    /// Text for people.
+    /// Name of the state for people.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -106,9 +108,9 @@ impl State {
 pub struct HostStatus {
     /// Id of the host.
     pub host_id: String,
-    /// The first of the states that holds.
+    /// State of the host: the first that applies.
     pub state: State,
-    /// True if it was not heard for longer than its interval explains.
+    /// True if nothing was heard from the host for longer than its sample interval explains.
     pub is_silent: bool,
     /// Age of the newest record when the host was last heard, corrected for its clock's error, in ms.
     pub lag_ms: Option<i64>,

@@ -1,4 +1,4 @@
-//! State of the collector and its hosts: `GET /v1/status`.
+//! Computes the state of the collector and its hosts: `GET /v1/status`.
 
 mod document;
 mod problem;
@@ -20,8 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of a host's intervals after which a host without news counts as silent, in addition to
-/// [`SILENCE_MS`].
+/// A host counts as silent if nothing was heard for this many of its sample intervals plus [`SILENCE_MS`].
 const SILENT_INTERVALS: i64 = 3;
 const SILENCE_MS: i64 = 600_000;
 
@@ -67,7 +66,7 @@ pub(super) fn read(app: &App) -> Status {
     status
 }
 
-/// Computes the fields that follow from the others.
+/// Computes the fields of the status that follow from its other fields.
 fn sum_up(status: &mut Status) {
     let free = status.smallest_free_bytes();
     let left = free.saturating_sub(status.reserve_bytes) as f64;

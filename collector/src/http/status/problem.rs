@@ -1,4 +1,4 @@
-//! A problem: its kind, severity and remedy.
+//! A problem, with its kind, severity and remedy.
 
 use crate::wording::count;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
-    /// The collector fails, or will soon.
+    /// The collector fails now, or will soon.
     Fault,
     /// Some hosts or the object store need attention; the collector works.
     Warning,
-    /// Worth knowing.
+    /// A fact worth knowing, which harms nothing.
     Notice,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     DiskFull,
     /// Batches will soon be rejected.
     DiskNearlyFull,
-    /// The collector's certificate has ended or will within a month.
+    /// The collector's certificate has expired, or will expire within a month.
     CertificateEnding,
     /// Acknowledged records were lost to damage.
     JournalDamaged,

@@ -1,4 +1,4 @@
-//! Problems in the order in which to fix them: one list for page, status and metrics.
+//! Lists problems in the order in which to fix them. Page, status and metrics show the same list.
 
 use super::document::{HostStatus, State, Status};
 use super::problem::{Kind, Problem};
@@ -6,10 +6,10 @@ use crate::wording::{brief_length, count, short, thousands, utc};
 use gleaner_schemas::units::Bytes;
 use std::collections::BTreeMap;
 
-/// Time before its end by which a certificate of one year should have been renewed.
+/// Remaining time by which a certificate of one year should have been renewed.
 const CERTIFICATE_MS: i64 = 30 * DAY_MS;
 const DAY_MS: i64 = 86_400_000;
-/// Number of days until the disk is full below which that is a fault today: buying a disk takes days.
+/// A disk that will be full within this number of days is a fault today, since buying a disk takes days.
 const DISK_DAYS: f64 = 7.0;
 /// Maximum number of hosts that a problem names.
 const NAMED: usize = 5;
@@ -221,7 +221,7 @@ fn rejected(status: &Status) -> Option<Problem> {
     )
 }
 
-/// Remedy for a rejection of this kind, in words that follow the reason.
+/// Remedy for a rejection of this kind; the text follows the reason.
 fn remedy(kind: &str) -> &'static str {
     match kind {
         "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",
@@ -241,7 +241,7 @@ fn remedy(kind: &str) -> &'static str {
 
 fn silent(status: &Status) -> Option<Problem> {
     let mut hosts: Vec<_> = in_state(status, State::Silent).collect();
-    // Hosts that fell silent recently come first; those gone for months are no news.
+    // Hosts that fell silent recently come first. Hosts that have been silent for months are no news.
     hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_time_ms));
     let say = |host: &HostStatus| match host.known.last_received_time_ms {
         Some(last_ms) => format!(

@@ -1,7 +1,7 @@
-//! memcached, by its text protocol (`doc/protocol.txt`).
+//! Controls memcached, by its text protocol (`doc/protocol.txt`).
 //!
-//! `cache_memlimit` alone frees nothing while the pages are full; `slabs reassign CLASS 0` empties one page
-//! of a class, evicting its items, and frees it.
+//! `cache_memlimit` alone frees nothing while all pages are full. `slabs reassign CLASS 0` evicts the items
+//! of one page of a class, and frees this page.
 
 use super::{Failure, PATIENCE, State};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,10 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Limits that memcached accepts; it refuses smaller ones (`MEMLIMIT_TOO_SMALL`) and larger ones
+/// Limits that memcached accepts. It refuses smaller ones (`MEMLIMIT_TOO_SMALL`) and larger ones
 /// (`MEMLIMIT_ADJUST_FAILED`).
 const LIMITS_MIB: std::ops::RangeInclusive<u64> = 8..=1_000_000_000;
-/// Maximum time of giving back pages before the quota is checked again.
+/// Maximum time for freeing pages before the quota is checked again.
 const AT_ONCE: Duration = Duration::from_millis(500);
 /// Pause while memcached empties a page, which takes about half a millisecond.
 const BUSY: Duration = Duration::from_micros(500);
@@ -68,7 +68,7 @@ impl Memcached {
             if self.figure(&slabs, "total_malloced")? <= limit_bytes {
                 return Ok(());
             }
-            // A class always keeps its last page.
+            // memcached never frees the last page of a class.
             let pages = slabs.iter().filter_map(|(name, pages)| {
                 let class = name.strip_suffix(":total_pages")?;
                 let pages: u64 = pages.parse().ok()?;
@@ -98,7 +98,7 @@ impl Memcached {
         found.ok_or_else(|| self.failure(format!("{name} is missing in its figures")))
     }
 
-    /// Reads lines `STAT NAME VALUE` up to `END`.
+    /// Sends a command, and reads the answer's lines `STAT NAME VALUE` up to `END`.
     fn figures(&mut self, command: &str) -> Result<Vec<(String, String)>, Failure> {
         let mut line = self.ask(command)?;
         let mut figures = Vec::new();
@@ -122,7 +122,7 @@ impl Memcached {
         })
     }
 
-    /// Runs a command; closes the connection after a failure, since the next answer could belong to either
+    /// Runs a command. After a failure it closes the connection, since the next answer could belong to either
     /// command.
     fn try_with<T>(
         &mut self,

@@ -1,4 +1,4 @@
-//! Third-party memory servers.
+//! Third-party memory servers whose limits `follow` sets.
 
 mod memcached;
 mod redis;
@@ -6,7 +6,7 @@ mod redis;
 use super::{Failure, FollowArgs};
 use std::time::Duration;
 
-/// Timeout of an answer.
+/// Timeout of a server's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// State of a server.
@@ -18,7 +18,7 @@ pub(super) struct State {
     pub(super) limit_bytes: u64,
 }
 
-/// A server whose limit is set. It is connected when needed, and again after a failure.
+/// A server whose limit `follow` sets. It is connected when needed, and connected again after a failure.
 pub(super) enum Server {
     Memcached(memcached::Memcached),
     Redis(Box<redis::Redis>),
@@ -37,7 +37,7 @@ impl Server {
         })
     }
 
-    /// Present state of the server.
+    /// Reads the present state of the server.
     pub(super) fn state(&mut self) -> Result<State, Failure> {
         match self {
             Self::Memcached(server) => server.state(),
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// Makes the server give back memory above its limit, for a limited time.
+    /// Makes the server return memory above its limit, for a short time.
     pub(super) fn shrink_to_limit(&mut self) -> Result<(), Failure> {
         match self {
             Self::Memcached(server) => server.shrink_to_limit(),
@@ -69,12 +69,12 @@ impl Server {
         }
     }
 
-    /// Returns true if another call of [`Self::shrink_to_limit`] right away gives back more.
+    /// Returns true if another immediate call of [`Self::shrink_to_limit`] returns more memory.
     pub(super) fn reclaims_gradually(&self) -> bool {
         matches!(self, Self::Memcached(_))
     }
 
-    /// Returns true if the server evicts data above its limit.
+    /// Returns true if the server evicts data when it is above its limit.
     pub(super) fn evicts(&mut self) -> Result<bool, Failure> {
         match self {
             Self::Memcached(_) => Ok(true),
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Name and address, like `memcached at 127.0.0.1:11211`.
+    /// Name and address of the server, like `memcached at 127.0.0.1:11211`.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Memcached(server) => server.name(),

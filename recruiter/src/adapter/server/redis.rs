@@ -1,5 +1,5 @@
-//! Redis and Valkey: `maxmemory`. They evict data immediately if `maxmemory-policy` allows it, and refuse writes
-//! otherwise.
+//! Controls the `maxmemory` of Redis and Valkey. They evict data immediately if `maxmemory-policy` allows it,
+//! and refuse writes otherwise.
 
 use super::super::FollowArgs;
 use super::{Failure, PATIENCE, State};
@@ -79,7 +79,7 @@ impl Redis {
         })
     }
 
-    /// Has the allocator return evicted memory, which it would otherwise keep; dirty pages are returned only
+    /// Makes the allocator return evicted memory, which it would keep otherwise. It returns dirty pages only
     /// slowly.
     pub(super) fn shrink_to_limit(&mut self) -> Result<(), Failure> {
         self.try_with(|connection| cmd("MEMORY").arg("PURGE").query(connection))

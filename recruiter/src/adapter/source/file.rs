@@ -1,4 +1,4 @@
-//! A file of quotas that its writer replaces.
+//! Follows a file of quotas, which its writer replaces at each change.
 
 use super::{Failure, HostChoice, QuotaNews};
 use std::fs::{self, Metadata};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
 
-/// Interval of checks of the file's times; the owner's return is noticed at most that much later.
+/// Interval of checks of the file's times. The owner's return is noticed at most this much later.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Follows the file until the receiver is gone.
@@ -48,7 +48,7 @@ fn version(metadata: &Metadata) -> (u64, i64, i64, u64) {
     )
 }
 
-/// Reads the file; rejects one that is no longer updated.
+/// Reads the file, and rejects a file that is no longer updated.
 fn read(
     path: &Path,
     metadata: &Metadata,

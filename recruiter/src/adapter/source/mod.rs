@@ -1,4 +1,4 @@
-//! Sources of quotas.
+//! Sources from which `follow` learns the host's quota.
 
 mod file;
 mod pick;
@@ -14,17 +14,17 @@ use std::sync::mpsc::Sender;
 pub(super) enum QuotaNews {
     /// The present quota.
     Quota(HostQuota),
-    /// The quota is unchanged, and its source works.
+    /// The quota is unchanged, and the source still works.
     AsBefore,
-    /// The source does not know the host, or no longer.
+    /// The source does not know the host, or no longer knows it.
     Nothing(Failure),
-    /// The source fails; reported once until it works again.
+    /// The source fails. This is reported once, until the source works again.
     Trouble(Failure),
     /// A signal to end arrived.
     End,
 }
 
-/// Follows the configured source in a thread of its own.
+/// Follows the configured source in a separate thread.
 ///
 /// # Errors
 /// [`Failure::Trust`] or [`Failure::Recruiter`] for a permanent fault.

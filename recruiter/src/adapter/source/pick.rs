@@ -1,4 +1,4 @@
-//! Selection of one host's quota.
+//! Selects the quota of one host.
 
 use super::{Failure, QuotaNews};
 use gleaner_schemas::lending::Quotas;
@@ -10,12 +10,12 @@ pub(super) struct HostChoice {
 }
 
 impl HostChoice {
-    /// Selects `host_id`, or the only host.
+    /// Chooses the host `host_id`; without an id, the only host that there is.
     pub(super) fn new(host_id: Option<String>) -> Self {
         Self { host_id }
     }
 
-    /// Selects from the quotas of all hosts.
+    /// Selects this host's quota from the quotas of all hosts.
     pub(super) fn of_all(&self, quotas: Quotas, from: &str) -> QuotaNews {
         let count = quotas.hosts.len();
         let mut named = quotas.hosts.into_iter();
@@ -34,7 +34,7 @@ impl HostChoice {
         }
     }
 
-    /// Selects from the quotas of changed hosts.
+    /// Selects this host's quota from the quotas of changed hosts.
     pub(super) fn of_changed(&self, quotas: Quotas, only: &str) -> QuotaNews {
         let id = self.host_id.as_deref().unwrap_or(only);
         let found = quotas.hosts.into_iter().find(|host| host.host_id == id);

@@ -1,4 +1,4 @@
-//! A recruiter's `GET /v1/quotas/watch`: server-sent events (WHATWG HTML, 9.2).
+//! Follows a recruiter's `GET /v1/quotas/watch`: server-sent events (WHATWG HTML, 9.2).
 
 use super::super::FollowArgs;
 use super::{Failure, HostChoice, QuotaNews};
@@ -8,12 +8,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// Pause between two attempts.
+/// Pause between two attempts to connect.
 const WAIT: Duration = Duration::from_secs(1);
-/// Timeout of name resolution, connection and the answer's head, each.
+/// Timeout of each of name resolution, connection and head of the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum length of a line: a host's quota has less than 1 KiB, and there may be ten thousand
-/// hosts.
+/// Maximum length of a line. The quota of a host has less than 1 KiB, and there may be ten thousand hosts.
 const LONGEST_LINE_BYTES: u64 = 32 << 20;
 
 /// Connection to a recruiter's stream of quotas.
@@ -47,7 +46,7 @@ impl Watch {
         let limits = Limits {
             connect: Some(PATIENCE),
             answer: Some(PATIENCE),
-            body: Some(args.quota_timeout), // a silently dead connection ends so, and is replaced
+            body: Some(args.quota_timeout), // ends a silently dead connection, which is then replaced
             ..Limits::default()
         };
         Ok(Self {
@@ -68,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// Reads one connection: all hosts' quotas first, then those of changed hosts.
+    /// Reads the events of one connection: first the quotas of all hosts, then those of changed hosts.
     fn listen(&mut self, pick: &HostChoice, heard: &Sender<QuotaNews>) -> Result<(), Failure> {
         let url = self.url.clone();
         let failed = |why: String| Failure::Recruiter {
@@ -99,14 +98,14 @@ impl Watch {
                 .take(LONGEST_LINE_BYTES)
                 .read_until(b'\n', &mut line);
             match read {
-                // The stream has ended, or its timeout has passed: connect again.
+                // The stream has ended, or its timeout has passed; the caller connects again.
                 Ok(0) => return Ok(()),
                 Err(e) if is_time_out(&e) => return Ok(()),
                 Err(e) => return Err(failed(e.to_string())),
                 Ok(_) => (),
             }
             let Some(data) = line.strip_prefix(b"data:") else {
-                continue; // event names and keep-alive lines
+                continue; // skips event names and keep-alive lines
             };
             let quotas = super::quotas(data.trim_ascii(), &address)?;
             let says = match &only {

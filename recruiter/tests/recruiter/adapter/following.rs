@@ -1,4 +1,4 @@
-//! A running `gleaner-recruiter follow`, and the file of quotas that it follows.
+//! Runs `gleaner-recruiter follow`, with a file of quotas for it to follow.
 
 use gleaner_harness::Running;
 pub(super) use gleaner_harness::wait_for;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 pub(super) const MIB: u64 = 1 << 20;
-/// Quota of a host of this many MiB.
+/// Quota of `quota_mib` MiB for a host.
 pub(super) fn quota(host_id: &str, quota_mib: u64) -> HostQuota {
     HostQuota {
         host_id: host_id.to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn quotas(hosts: &[HostQuota]) -> String {
     serde_json::to_string(&quotas).unwrap()
 }
 
-/// A file of quotas, replaced at each change.
+/// A file of quotas, which is replaced at each change.
 pub(super) struct QuotaFile(pub(super) PathBuf);
 
 impl QuotaFile {
@@ -57,22 +57,22 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Runs the adapter with `--once`.
+/// Runs the adapter with `--once`, and returns its output.
 pub(super) fn once(args: &[&str]) -> Output {
     command(&[args, &["--once"]].concat()).output().unwrap()
 }
 
-/// A running adapter; killed when dropped.
+/// An adapter started by a test; killed when dropped.
 pub(super) struct RunningAdapter(pub(super) Running);
 
 impl RunningAdapter {
-    /// Starts the adapter with `--json`.
+    /// Starts the adapter with `--json`, which makes it print each change.
     pub(super) fn start(args: &[&str]) -> Self {
         let mut command = command(args);
         Self(Running::start(command.arg("--json").stdout(Stdio::piped())))
     }
 
-    /// Waits for the next change of the limit.
+    /// Waits for the next change of the limit, and returns it.
     #[track_caller]
     pub(super) fn change(&self) -> Value {
         serde_json::from_str(&self.0.printed()).unwrap()

@@ -1,4 +1,4 @@
-//! memcached under a host's quota.
+//! Tests that memcached stays within a host's quota.
 
 use super::following::{MIB, QuotaFile, RunningAdapter, quota, wait_for};
 use super::servers::{Server, TestConnection, unused_address};
@@ -46,7 +46,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     assert_eq!(talk.stats("")["curr_items"], 2800);
     let resident_full = server.resident_bytes();
 
-    // The quota falls: memory returns to the kernel, not only to the server's free lists.
+    // The quota falls. The memory must return to the kernel, not only to the server's free lists.
     file.set(&[quota("a", 48)]);
     assert_eq!(following.change()["limit_bytes"], 48 * MIB);
     wait_for("pages to be given back", || {
@@ -79,7 +79,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     file.set(&[quota("a", 96)]);
     assert_eq!(following.change()["limit_bytes"], 96 * MIB);
 
-    // The restarted server has lost its limit, and gets it again.
+    // The restarted server has lost its limit, so the adapter must set it again.
     let address = server.address.clone();
     drop(server);
     following.0.hear("no answer from memcached");
@@ -116,11 +116,12 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
     let limit = (100 * MIB + used) / 2 / MIB * MIB;
     assert_eq!(following.change()["limit_bytes"], limit);
 
-    // memcached fills its limit, the next sample has that much less available, and the limit stays.
+    // memcached fills its limit. The next sample has that much less memory available, and the limit stays.
     fill(&mut talk, 1200);
     let more = talk.stats("slabs")["total_malloced"] - used;
     assert!(more > 20 * MIB, "{more}");
-    // A quota's figures are older than its message: at first, the use before the growth still counts.
+    // A quota was determined some time before its message arrives. So the use before the growth counts at
+    // first.
     let expected = limit + 15 * MIB;
     let mut next = quota("a", 0);
     wait_for("its growth to be seen", || {

@@ -1,4 +1,4 @@
-//! `follow` with real memory servers: Debian's memcached and Redis, which tests/setup unpacks.
+//! Tests of `follow` with real memory servers: Debian's memcached and Redis, which tests/setup unpacks.
 
 mod following;
 mod memcached;

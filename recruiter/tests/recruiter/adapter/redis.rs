@@ -1,4 +1,4 @@
-//! Redis under a host's quota.
+//! Tests that Redis stays within a host's quota.
 
 use super::following::{MIB, QuotaFile, RunningAdapter, once, quota, wait_for};
 use super::servers::{Server, unused_address};

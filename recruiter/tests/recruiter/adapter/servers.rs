@@ -1,4 +1,4 @@
-//! Memory servers started by the tests, on loopback.
+//! Memory servers that the tests start on loopback addresses.
 
 use super::following::wait_for;
 use gleaner_harness::Running;
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A memory server; killed when dropped.
+/// A memory server started by a test; killed when dropped.
 pub(super) struct Server {
     running: Running,
     pub(super) address: String,
@@ -32,7 +32,7 @@ impl Server {
         Self::start(command, address)
     }
 
-    /// Starts Debian's `redis-server`.
+    /// Starts Debian's `redis-server` with these further words on its command line.
     pub(super) fn redis(folder: &Path, address: &str, words: &str) -> Self {
         let (host, port) = address.split_once(':').unwrap();
         let mut command = unpacked("redis", "redis-server");
@@ -46,7 +46,7 @@ impl Server {
             running: Running::start(command.stdout(Stdio::null())),
             address: address.to_owned(),
         };
-        // Waits for an answer: a server that just began to listen may reset its first connections.
+        // Waits for an answer, since a server that has just begun to listen may reset its first connections.
         wait_for("the server", || {
             let answer = || -> std::io::Result<()> {
                 let mut stream = TcpStream::connect(address)?;
@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-/// Command of a program in target/FOLDER, with its libraries.
+/// Command that runs a program in target/FOLDER with the libraries that are there.
 fn unpacked(folder: &str, program: &str) -> Command {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../target")
@@ -82,12 +82,12 @@ fn unpacked(folder: &str, program: &str) -> Command {
     command
 }
 
-/// An unused address, as text for a server's command line.
+/// An unused address, as text for the command line of a server.
 pub(super) fn unused_address() -> String {
     gleaner_harness::unused_address().to_string()
 }
 
-/// A line-based connection to a server.
+/// A connection to a server whose protocol consists of lines.
 pub(super) struct TestConnection(BufReader<TcpStream>);
 
 impl TestConnection {
@@ -116,7 +116,7 @@ impl TestConnection {
         figures
     }
 
-    /// Sends Redis a command with a text as its answer.
+    /// Sends a command to Redis, and returns the text that Redis answers.
     pub(super) fn bulk(&mut self, command: &str) -> String {
         let length = self.line(format!("{command}\r\n").as_bytes());
         let length: usize = length.strip_prefix('$').expect(&length).parse().unwrap();

@@ -1,4 +1,4 @@
-//! Files of quotas that are outdated, or do not contain this host.
+//! Tests files of quotas that are outdated, or do not contain this host.
 
 use super::following::{QuotaFile, once, quota};
 use super::servers::{Server, unused_address};

@@ -1,4 +1,4 @@
-//! A recruiter's stream of quotas, made by the tests so that they can break it.
+//! Tests a recruiter's stream of quotas. The tests send the stream themselves, so that they can break it.
 
 use super::following::{MIB, RunningAdapter, quota, quotas, wait_for};
 use super::servers::{Server, unused_address};
@@ -6,7 +6,7 @@ use gleaner_schemas::lending::HostQuota;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// Accepts a connection, and sends the head of an answer.
+/// Accepts a connection, and sends the head of the answer.
 fn accept(listener: &TcpListener) -> TcpStream {
     let (stream, _) = listener.accept().unwrap();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -57,7 +57,7 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_minimum() {
     tell_quotas(&mut stream, &[quota("b", 80)]);
     assert_eq!(following.change()["limit_bytes"], 80 * MIB);
 
-    // The recruiter ends, and is replaced by one that does not know the host yet.
+    // The recruiter ends. Another one replaces it, and does not know the host yet.
     drop(stream);
     let mut stream = accept(&listener);
     tell_quotas(&mut stream, &[quota("a", 400)]);

@@ -1,5 +1,5 @@
-//! A host's idle memory daemon: `policy`'s `Lender`, which is also the live memory server's, driven by a
-//! traced host's history.
+//! Idle memory daemon of a host. It is `policy`'s `Lender`, as in the live memory server, and the history of
+//! a traced host drives it.
 
 use super::{Cluster, DROPPED, HostEvent, Violation, ms};
 use crate::event::{MS, Ticket};
@@ -14,21 +14,21 @@ pub(super) struct Daemon {
     lender: Lender,
     /// Index of the timeline's next change.
     pub(super) next: usize,
-    /// Time of the lender's next event without a change of the trace.
+    /// Scheduled time of the lender's next event that comes without a change of the trace.
     pub(super) due: Option<Ticket>,
-    /// True if the daemon lends, even if nothing is free at the moment.
+    /// True if the daemon lends, even if no memory is free to be leased at the moment.
     pub(super) is_recruited: bool,
     /// Time of the last change of `is_recruited`.
     pub(super) since_ns: u64,
     pub(super) quota_bytes: u64,
     /// Part of the quota that is not leased.
     pub(super) unleased_bytes: u64,
-    /// Bytes of all leases, in whole slabs.
+    /// Bytes of all leases; each lease is rounded up to whole slabs.
     pub(super) lent_bytes: u64,
     /// Bytes of the regions in the leases.
     pub(super) leased_bytes: u64,
     pub(super) generation: u32,
-    /// Regions in the order of arrival.
+    /// Regions held by the daemon, in the order of arrival.
     pub(super) held: Vec<u32>,
     /// Regions that were lost here but that their clients still expect.
     pub(super) believed: Vec<u32>,
@@ -54,7 +54,7 @@ impl Daemon {
         }
     }
 
-    /// Time at which the `Lender` has an action due, or more to lend, without a change of the trace.
+    /// Time at which the `Lender` has an action due, or can lend more, without a change of the trace.
     fn next_ms(&self, now_ms: i64) -> Option<i64> {
         let rise_ms = self.lender.next_rise_ms(now_ms);
         let next_ms = self.lender.next_tick_ms().into_iter().chain(rise_ms).min();
@@ -62,7 +62,7 @@ impl Daemon {
     }
 }
 
-/// Event for a lease request; the lease is named by the region's number, which no host has twice.
+/// Event for a lease request. The region's number is the lease's name, since no host holds a region twice.
 pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
     Event::Request {
         link: 0,
@@ -79,7 +79,7 @@ pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
     }
 }
 
-/// Request to release a region that its client no longer needs.
+/// Event that releases the lease of a region which its client no longer needs.
 pub(super) fn release(region: u32) -> Event {
     Event::Request {
         link: 0,
@@ -95,7 +95,7 @@ pub(super) fn release(region: u32) -> Event {
 }
 
 impl Cluster<'_> {
-    /// Applies the trace's next change of a host.
+    /// Applies the next change of a host's timeline.
     pub(super) fn change(&mut self, at: usize, change: &Change) -> Result<(), Violation> {
         let now_ns = change.at_ns;
         let returns = &self.timelines[at].returns;
@@ -155,7 +155,7 @@ impl Cluster<'_> {
                     Action::Answer { outcome, .. } => {
                         is_granted = matches!(outcome, Outcome::Granted { .. });
                     }
-                    // The region is no longer held: it was dropped by a shrink, or released by its client.
+                    // The daemon no longer holds this region: a shrink dropped it, or its client released it.
                     Action::Revoke { .. } | Action::Open { .. } | Action::Announce => {}
                 }
             }
@@ -176,7 +176,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Updates the bytes that may be lent now, and the time of their next change without an event.
+    /// Updates the bytes that may be lent now, and the time of the next change that comes without an event.
     fn refresh(&mut self, at: usize, now_ns: u64) -> Result<(), Violation> {
         let now_ms = ms(now_ns);
         let host = &mut self.hosts[at];
@@ -232,11 +232,12 @@ impl Cluster<'_> {
         gone
     }
 
-    /// Drops whole regions, each with its lease and data, until at least `bytes` are returned.
+    /// Drops whole regions, each with its lease and data, until at least `bytes` are freed.
     fn shrink(&mut self, at: usize, bytes: u64) -> Vec<(String, u64)> {
         let mut gone = Vec::new();
         let mut freed_bytes = 0;
-        // A copy: clients do not know yet which regions are lost, and keep their order.
+        // Works on a copy of the order: clients do not know yet which regions are lost, so their order stays
+        // as it is.
         let mut order = self.order.clone();
         while freed_bytes < bytes {
             let host = &mut self.hosts[at];
@@ -259,7 +260,7 @@ impl Cluster<'_> {
         gone
     }
 
-    /// Records whether a client works on this host; meanwhile the host lends nothing.
+    /// Records whether a client works on this host. While a client does, the host lends nothing.
     pub(in crate::dodo) fn borrows(
         &mut self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Grants of memory, and the regions that are evicted for them.
+//! Grants memory for regions, and evicts regions to make room.
 
 use super::{Cluster, NEVER, NOWHERE, Region, RegionPlace, Violation, daemon, ms};
 use crate::event::SECOND;
@@ -7,7 +7,7 @@ use gleaner_policy::placement::{Request, place};
 use rand::Rng;
 
 impl Cluster<'_> {
-    /// Requests memory for a region that no host has. Returns the number of the storing; `None` if there
+    /// Requests memory for a region that no host has. Returns the number of the storing, or `None` if there
     /// is no room.
     pub(in crate::dodo) fn ask(
         &mut self,
@@ -55,7 +55,7 @@ impl Cluster<'_> {
         Ok(Some(self.storings))
     }
 
-    /// Chooses a host as the manager does; if there is none, the client's refraction period begins.
+    /// Chooses a host as the manager does. If there is none, the client's refraction period begins.
     fn place(&mut self, client: usize, bytes: u64, now_ns: u64) -> Option<usize> {
         let client = &mut self.clients[client];
         let hosts = self.hosts.iter().zip(&client.leased_bytes);
@@ -92,7 +92,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Deletes the client's regions in the order of eviction until the host of the last one has room.
+    /// Deletes the client's regions in the order of eviction, until a host that held one of them has enough
+    /// room.
     fn replace(
         &mut self,
         client: usize,

@@ -1,8 +1,8 @@
-//! The central manager, the idle memory daemons and their regions, over time.
+//! The central manager, the hosts' idle memory daemons, and the regions that the daemons hold over time.
 //!
-//! A host's daemon follows `policy`'s `Lender`, as live: `daemon` drives it with the trace's events. A
-//! daemon's generation changes whenever all its memory is reclaimed: a client's knowledge of an earlier
-//! generation is wrong, which the client notices at its next request for a region. Each client has its own
+//! A host's daemon follows `policy`'s `Lender`, as live; the module `daemon` drives it with the trace's
+//! events. A daemon's generation changes whenever all its memory is reclaimed. A client that knows a region
+//! by an earlier generation notices the loss at its next request for this region. Each client has its own
 //! regions, numbered client by client; each region is a lease.
 
 mod daemon;
@@ -28,7 +28,7 @@ use std::ops::Range;
 pub(super) const NEVER: u64 = u64::MAX;
 /// Host number of a region that is on no host.
 const NOWHERE: u32 = u32::MAX;
-/// Generation of a region that its daemon dropped.
+/// Generation recorded for a region that its daemon dropped.
 const DROPPED: u32 = u32::MAX;
 
 /// Actual state of a region, and the client's view of it.
@@ -40,13 +40,13 @@ struct Region {
     generation: u32,
     /// Time from which the region is stored completely.
     ready_ns: u64,
-    /// Number of the region's last storing, among all storings.
+    /// Number of the region's last storing, counted over all regions.
     storing: u64,
     bytes: u64,
 }
 
 impl Region {
-    /// Size in memory that is lent: whole slabs.
+    /// Bytes that the region takes of lent memory, in whole slabs.
     const fn slabs_bytes(&self) -> u64 {
         self.bytes.next_multiple_of(SLAB_BYTES)
     }
@@ -85,13 +85,13 @@ pub(super) struct Cluster<'a> {
     hosts: Vec<Daemon>,
     regions: Vec<Region>,
     changes: Queue<HostEvent>,
-    /// Time of the hosts' next change.
+    /// Time of the next event of any host.
     pub(super) next_ns: u64,
     candidates: Vec<Candidate>,
     state: State,
     dice: ChaCha8Rng,
     clients: Vec<Borrower>,
-    /// Order in which regions are evicted; `None` if none ever is.
+    /// Order in which regions are evicted; `None` if no region is ever evicted.
     order: Option<Order>,
     storings: u64,
     told: Regions,
@@ -104,11 +104,11 @@ pub(super) struct Cluster<'a> {
 enum HostEvent {
     /// Next change of the host's timeline.
     Change(usize),
-    /// The lender's own event, or a rise of its quota.
+    /// An event of the host's lender itself, or a rise of its quota.
     Lending(usize),
 }
 
-/// Sums over time, in byte-nanoseconds.
+/// Integrals of memory over time, in byte-nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct MemoryIntegral {
     since_ns: u64,
@@ -187,7 +187,7 @@ impl<'a> Cluster<'a> {
             next_ns: changes.next_ns().unwrap_or(NEVER),
             changes,
             candidates: timelines.iter().map(candidate).collect(),
-            // Hosts never fail here: the manager knows when a host is no longer idle.
+            // Hosts never fail here, since the manager knows when a host is no longer idle.
             state: State::new(0),
             dice: stream(seed, 1),
             clients: borrowers,
@@ -227,7 +227,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Removes the region from the host's accounts.
+    /// Subtracts the region's bytes from the leased bytes of its host and its client.
     fn release(&mut self, at: usize, region: u32) {
         let Region { client, bytes, .. } = self.regions[region as usize];
         self.hosts[at].leased_bytes -= bytes;
@@ -235,13 +235,13 @@ impl<'a> Cluster<'a> {
         self.over_time.leased_bytes -= bytes;
     }
 
-    /// Releases the region's lease, which the client no longer needs.
+    /// Releases the lease of a region that its client no longer needs.
     fn give_back(&mut self, at: usize, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.release(at, region);
         self.lend(at, &daemon::release(region), now_ns)
     }
 
-    /// Place of the region.
+    /// Place of the region, as its client sees it at `now_ns`.
     #[inline]
     pub(super) fn find(&self, region: u32, now_ns: u64) -> RegionPlace {
         let region = &self.regions[region as usize];
@@ -276,8 +276,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns true if memory for the region may be requested now, from the manager or by evicting another
-    /// region.
+    /// Returns true if the client may request memory for the region now. The memory comes from the manager,
+    /// or from evicting another region.
     #[inline]
     pub(super) fn may_ask(&self, region: u32, now_ns: u64) -> bool {
         self.order.is_some() || self.client(region).refraction.may_ask(ms(now_ns))
@@ -288,7 +288,7 @@ impl<'a> Cluster<'a> {
         &self.clients[self.regions[region as usize].client as usize]
     }
 
-    /// Marks the region as stored from `ready_ns` on, unless the storing was cancelled meanwhile.
+    /// Marks the region as stored from `ready_ns` on, unless its storing was cancelled meanwhile.
     pub(super) fn stored(&mut self, region: u32, storing: u64, ready_ns: u64) {
         let region = &mut self.regions[region as usize];
         if region.storing == storing {
@@ -296,14 +296,14 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Returns true if the storing was cancelled.
+    /// Returns true if the storing of the region was cancelled.
     pub(super) fn is_void(&self, region: u32, storing: u64) -> bool {
         let region = &self.regions[region as usize];
         let host = self.hosts.get(region.host as usize);
         region.storing != storing || host.is_none_or(|h| h.generation != region.generation)
     }
 
-    /// Handles a region that the client found lost: drops regions as the scenario's `lost_region` says.
+    /// Handles a region that the client found lost: drops regions as the setting `lost_region` says.
     #[cold]
     pub(super) fn drop_lost(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.told.failed_accesses += 1;
@@ -317,7 +317,7 @@ impl<'a> Cluster<'a> {
             self.regions[region as usize].host = NOWHERE;
             return Ok(());
         }
-        // Regions of other clients stay.
+        // Drops only regions of this client; other clients keep theirs.
         let own = self.client(region).regions.clone();
         let is_own = |region: &mut u32| own.contains(region);
         let host = &mut self.hosts[at];
@@ -380,7 +380,7 @@ impl<'a> Cluster<'a> {
             if host.leased_bytes != held_bytes {
                 return Err(violation(host.leased_bytes, held_bytes));
             }
-            // The daemon's own account is in whole slabs.
+            // The daemon's own account counts whole slabs.
             let slabs = host.held.iter().map(|r| &self.regions[*r as usize]);
             let slabs_bytes = slabs.map(Region::slabs_bytes).sum();
             if host.lent_bytes != slabs_bytes {
@@ -390,7 +390,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns the outcome at `end_ns`.
+    /// Ends the simulation at `end_ns` and returns the figures of regions and owners.
     pub(super) fn finish(mut self, end_ns: u64, page_in: PageIn) -> (Regions, Owners) {
         self.over_time.until(end_ns);
         let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;

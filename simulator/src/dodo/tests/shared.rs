@@ -1,4 +1,4 @@
-//! Several concurrent clients.
+//! Tests of several concurrent clients.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn end_and_answers(client: &ClientOutcome) -> (Option<u64>, [u64; 3]) {
 
 #[test]
 fn two_clients_want_the_one_region_that_a_host_has_room_for() {
-    // A slab is free for one region, and none for another.
+    // One slab is free, which is enough for one region.
     let room = vec![change(0, Presence::Idle, (2 << 20) + 500, None)];
     let hosts = [host("h", room)];
     let clients = [
@@ -43,10 +43,11 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
     let [first, second] = &outcome.clients[..] else {
         panic!("{outcome:?}")
     };
-    // As if alone: requested at 1000, stored at 2115; then twice 1020.
+    // The first client runs as if alone: it requests at 1000, has stored the region by 2115, and reads twice
+    // in 1020.
     assert_eq!(end_and_answers(first), (Some(4155), [0, 2, 1]));
-    // Refused at 1500, known at 1510, read at 1610; for a minute it makes no more requests: twice 1000 and
-    // 100.
+    // The second client is refused at 1500, knows it at 1510, and has read from disk by 1610. For a minute it
+    // makes no more requests for memory, so the other two reads take 1000 + 100 each.
     assert_eq!(end_and_answers(second), (Some(3810), [0, 0, 3]));
     let regions = outcome.regions;
     assert_eq!(
@@ -69,9 +70,9 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
         (outcome.counts.requests_count, answered(&outcome.counts)),
         (6, [0, 2, 4])
     );
-    // 1000 bytes are lent from 1000 to the first client's end.
+    // Until the first client's end, 1000 bytes are lent from 1000 on.
     assert_eq!(regions.mean_leased_bytes, 1000.0 * 3155.0 / SECOND as f64);
-    // After the first client has ended, another can use the slab.
+    // After the first client has ended, another client can use the slab.
     let late = borrower("late", 4155, &[0, 0, 7]);
     let outcome = shared(&[clients[0].clone(), late], &hosts);
     let ends: Vec<_> = outcome.clients.iter().map(end_and_answers).collect();
@@ -80,7 +81,7 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
 
 #[test]
 fn what_one_client_lost_takes_nothing_of_another_ones() {
-    // From 6000 on the host may keep only the region that came first: it drops the second client's.
+    // From 6000 on the host may keep only the region that came first, so it drops the second client's region.
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
         change(6000, Presence::Idle, SLAB_BYTES + 1500, None),
@@ -94,8 +95,9 @@ fn what_one_client_lost_takes_nothing_of_another_ones() {
         panic!("{outcome:?}")
     };
     assert_eq!(end_and_answers(first), (Some(2115 + 8 * 1020), [0, 8, 1]));
-    // Stored at 2615; three more reads by 5675; a failed request at 6675, a refusal at 6685, read at 6795;
-    // four times 1100.
+    // The second client's region is stored by 2615 and read three times by 5675. Then a request fails at
+    // 6675, the manager refuses memory at 6685, and the block is read from disk by 6795. Four more reads take
+    // 1100 each.
     assert_eq!(end_and_answers(second), (Some(6795 + 4 * 1100), [0, 3, 6]));
     let regions = outcome.regions;
     assert_eq!(
@@ -114,13 +116,14 @@ fn a_clients_own_host_lends_nothing_until_it_has_ended() {
     let own = on("always", borrower("own", 0, &[0, 0, 7]));
     let outcome = shared(&[own.clone(), borrower("other", 0, &[0, 0, 7])], &hosts);
     let ends: Vec<_> = outcome.clients.iter().map(end_and_answers).collect();
-    // Both are refused at 1000, and know it at 1010.
+    // Both clients are refused at 1000, and know it at 1010.
     assert_eq!(ends, [(Some(3310), [0, 0, 3]), (Some(3310), [0, 0, 3])]);
     assert_eq!(outcome.owners.returns, 0);
     let outcome = shared(&[own.clone(), borrower("other", 3310, &[0, 0, 7])], &hosts);
     let other = &outcome.clients[1];
     assert_eq!(end_and_answers(other), (Some(3310 + 4155), [0, 2, 1]));
-    // Two clients on one host: when the first has ended, the second one still works there.
+    // Two clients work on one host. When the first has ended, the second still works there, so the host lends
+    // nothing.
     let second = on("always", borrower("second", 0, &[0; 9]));
     let outcome = shared(&[own, second, borrower("other", 3310, &[0, 0, 7])], &hosts);
     assert_eq!(answered(&outcome.clients[2].counts), [0, 0, 3]);
@@ -136,7 +139,7 @@ fn a_clients_own_host_lends_nothing_until_it_has_ended() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// A single client gives the same as a simulation of one program.
+    /// A single client gives the same outcome as a simulation of one program.
     #[test]
     fn one_of_one_is_as_alone(
         hosts in prop::collection::vec(any_host(), 1..4),
@@ -151,8 +154,8 @@ proptest! {
         prop_assert_eq!((outcome.clients[0].end_ns, outcome.clients[0].counts), (Some(end_ns), counts));
     }
 
-    /// For any clients: each one's requests are answered once, hosts lend exactly what all clients have there
-    /// (each violation would be an error of the simulation), and a repetition gives the same result.
+    /// For any clients, each client's requests are answered once, and hosts lend exactly the bytes of all
+    /// clients' regions there; otherwise the simulation returns an error. A repetition gives the same result.
     #[test]
     fn it_holds_for_several(
         hosts in prop::collection::vec(any_host(), 1..4),

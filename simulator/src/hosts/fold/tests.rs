@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
 
-/// A sample of a 100 MiB host whose owner was active `owner_idle_s` ago.
+/// A sample of a 100 MiB host whose owner was active `owner_idle_s` seconds ago. The headroom is 15 MiB.
 fn sample(time_s: i64, owner_idle_s: i64, load5: f64, available_mib: u64) -> Sample {
     Sample {
         time_ms: time_s * 1000,
@@ -46,10 +46,10 @@ fn an_absence_from_its_start_to_the_return() {
         sample(0, 0, 0.1, 50),
         sample(90, 80, 0.1, 50),
         sample(300, 290, 0.1, 60), // not yet five minutes
-        sample(390, 380, 0.1, 60), // idle: 60 − 15
-        sample(480, 470, 0.1, 60), // the same, so no change
-        sample(570, 560, 0.1, 40), // 40 − 15
-        sample(660, 30, 0.1, 40),  // back at 630
+        sample(390, 380, 0.1, 60), // idle: lends 60 − 15
+        sample(480, 470, 0.1, 60), // lends the same, so no change
+        sample(570, 560, 0.1, 40), // lends 40 − 15
+        sample(660, 30, 0.1, 40),  // the owner returned at 630
         sample(750, 120, 0.1, 40),
     ];
     let expected = [
@@ -64,7 +64,7 @@ fn an_absence_from_its_start_to_the_return() {
     let gentle: Vec<u64> = (found.changes.iter())
         .map(|c| c.lendable.bytes(Mode::Gentle) / MIB)
         .collect();
-    // The minimum of 40 − 15 and the paper's mode.
+    // Gentle mode lends the smaller of MemAvailable less the headroom (40 − 15) and paper mode's amount.
     assert_eq!(gentle, [0, 25, 25, 0, 0]);
     assert_eq!(found.idle_ns(u64::MAX), 240 * SECOND);
     let [back] = found.returns[..] else { panic!() };
@@ -88,7 +88,7 @@ fn load_ends_it_with_its_sample_and_a_visit_between_two() {
         Some(0),
         "the end of the run hides no return"
     );
-    // Back at 1200, and away again for long enough before the next sample.
+    // The owner returns at 1200 s and leaves again. At the next sample the host has been idle for 300 s.
     let visited = [
         sample(0, 900, 0.1, 50),
         sample(300, 1200, 0.1, 50),
@@ -153,7 +153,7 @@ fn what_came_before_the_begin_is_its_state() {
 }
 
 proptest! {
-    /// Changes are in order of time, differ from the state before, and lend only where the host is idle.
+    /// Changes are in order of time and differ from the state before. In paper mode, only idle hosts lend.
     #[test]
     fn changes_are_in_order_and_change_something(
         steps in prop::collection::vec((1..400i64, 0..900i64, 0.0..0.5f64, 0..90u64, any::<bool>()), 0..60)
@@ -186,7 +186,7 @@ mod foresight {
     use jiff::tz::TimeZone;
     use std::sync::Arc;
 
-    /// A table's cell for regions with these bins of age, margin and low water.
+    /// A cell of a forecast table, for regions in these bins of age, margin and low water.
     fn cell(scope: Scope, bins: [Option<i64>; 3], ahead_s: i64, probability: f64) -> ForecastCell {
         ForecastCell {
             scope,
@@ -213,7 +213,8 @@ mod foresight {
         }
     }
 
-    /// A young region is more certain with a larger margin; one of half an hour stays.
+    /// Forecasts with two ages. For a young region, a larger margin gives a higher probability. A region that
+    /// is half an hour old stays with probability 0.95, whatever its margin.
     fn young_and_old() -> [ForecastCell; 4] {
         [
             cell(Scope::Idle, [Some(0), Some(0), None], 600, 0.5),
@@ -229,9 +230,9 @@ mod foresight {
             sample(0, 900, 0.1, 60),
             sample(300, 1200, 0.1, 60), // idle for 300 s: 60 − 15 are lent without a forecast
             sample(1790, 2690, 0.1, 60), // idle for 1790 s
-            sample(1800, 2700, 0.1, 60), // for half an hour
-            sample(1900, 2800, 0.1, 40), // 40 − 15
-            sample(2000, 10, 0.1, 40),  // back at 1990
+            sample(1800, 2700, 0.1, 60), // idle for half an hour
+            sample(1900, 2800, 0.1, 40), // lends 40 − 15
+            sample(2000, 10, 0.1, 40),  // the owner returned at 1990
         ];
         let lent = |confidence| folded(&samples, &expecting(&young_and_old(), 600, confidence));
         let expected = |young: u64, old: u64, less: u64| {
@@ -245,8 +246,9 @@ mod foresight {
             ];
             all.to_vec()
         };
-        // Sixteenths of 45 MiB in whole slabs, with 15 held back, out of 60: 32 + 15 have a margin of 1.25,
-        // and 38 + 15 of 1.1.
+        // The sizes tried are sixteenths of the quota (45 MiB), rounded down to whole slabs. The margin is
+        // the available memory divided by the lent part and the 15 MiB held back: 60 / (32 + 15) is above
+        // 1.25, and 60 / (38 + 15) above 1.1.
         assert_eq!(lent(0.9), expected(32, 44, 24));
         assert_eq!(lent(0.8), expected(38, 44, 24));
         let never = [
@@ -256,13 +258,14 @@ mod foresight {
             (2000, Unseen, 0),
         ];
         assert_eq!(lent(0.96), never);
-        // Young or old, 44 are certain enough.
+        // For a confidence of 0.5, all 44 MiB are certain enough, whether the region is young or old.
         let all = lent(0.5);
         assert_eq!(all[1..3], [(300, Idle, 44), (1900, Idle, 24)]);
-        // Nothing was learnt for one hour.
+        // The table has no forecast for one hour ahead, so nothing is lent.
         let reading = expecting(&young_and_old(), 3600, 0.1);
         assert_eq!(folded(&samples, &reading), never);
-        // The gentle mode has 40 − 15: 16 + 15 have a margin of 1.25.
+        // In gentle mode the quota is 40 − 15 MiB. A part of 16 MiB has a margin of 40 / (16 + 15), above
+        // 1.25.
         let reading = expecting(&young_and_old(), 600, 0.9);
         let found = timeline("h", &samples, &Processes::default(), &reading);
         let gentle = found.changes.iter().map(|c| c.lendable.gentle_bytes / MIB);
@@ -272,7 +275,7 @@ mod foresight {
 
     #[test]
     fn the_lowest_of_a_day_counts_across_gaps() {
-        // 44 + 15 MiB: memory whose low water was never below this stays.
+        // A region of 44 + 15 MiB is expected to stay only if the low water was never below its size.
         let cells = [
             cell(Scope::Idle, [Some(0), Some(0), Some(0)], 600, 0.3),
             cell(Scope::Idle, [Some(0), Some(0), Some(2)], 600, 0.95),
@@ -281,7 +284,7 @@ mod foresight {
             sample(0, 900, 0.1, 20),
             sample(85_900, 0, 0.1, 60),
             sample(86_300, 400, 0.1, 60),
-            sample(87_300, 1400, 0.1, 60), // 24 hours and ten minutes after the dip
+            sample(87_300, 1400, 0.1, 60), // more than 24 hours and ten minutes after the dip
         ];
         samples[1].follows_gap = true;
         let reading = expecting(&cells, 600, 0.9);
@@ -292,7 +295,7 @@ mod foresight {
         let lent: Vec<_> = folded(&longer, &reading).into_iter().skip(1).collect();
         let expected = [(86_300, Idle, 0), (87_300, Idle, 44), (87_400, Unseen, 0)];
         assert_eq!(lent, expected);
-        // Samples that are read only for the low water are not simulated.
+        // For the low water, samples are read from a day earlier; these samples are not simulated.
         assert!(reading.lead_ms() <= super::reading().lead_ms() - 86_400_000);
     }
 
@@ -303,7 +306,8 @@ mod foresight {
             mem_available_bytes: Some(90 * MIB),
             ..sample(time_s, 0, 0.1, 90)
         };
-        // 90 − 50 of a host in use, which never had less: its region counts as a day old.
+        // In spare mode, a host in use lends 90 − 50 MiB. The host never had less memory available, so the
+        // region counts as a day old.
         let spare = |scope| {
             let samples = [busy(0), busy(100)];
             let reading = expecting(&[of(scope)], 600, 0.9);
@@ -319,12 +323,12 @@ mod foresight {
             };
             folded(&samples, &reading)[0]
         };
-        // 50 − 15, in whole slabs.
+        // The quota of 50 − 15 MiB, rounded down to whole slabs.
         assert_eq!(always(Scope::All), (0, Idle, 34));
         assert_eq!(always(Scope::Idle), (0, Idle, 0));
     }
 
-    /// Memory that may be lent at a time.
+    /// Memory that the host may lend at `at_ns`.
     fn lendable(of: &Timeline, at_ns: u64) -> LendableBytes {
         let before = of.changes.partition_point(|change| change.at_ns <= at_ns);
         let last = before.checked_sub(1).and_then(|last| of.changes.get(last));
@@ -341,8 +345,8 @@ mod foresight {
     }
 
     proptest! {
-        /// With a forecast, no host ever lends more than without, nor more for a longer time or a higher
-        /// confidence; and returns do not change.
+        /// With a forecast, a host never lends more than without one. A longer time or a higher confidence
+        /// never makes it lend more. Returns do not change.
         #[test]
         fn forecasts_never_lend_more(
             steps in prop::collection::vec(
@@ -362,7 +366,7 @@ mod foresight {
             }).collect();
             let cells: Vec<_> = cells.into_iter().map(|(idle, age, margin, ahead, p)| {
                 let scope = if idle { Scope::Idle } else { Scope::All };
-                // A cell by margin must name the age too.
+                // A cell with a bin of the margin must also have a bin of the age.
                 cell(scope, [age, age.and(margin), None], AHEAD_S[ahead], p)
             }).collect();
             let of = |reading: &Reading| timeline("h", &samples, &Processes::default(), reading);

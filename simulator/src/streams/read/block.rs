@@ -1,9 +1,9 @@
-//! Requests to a volume, as requests for its blocks.
+//! Converts requests to a volume into requests for its blocks.
 
 use crate::Request;
 use crate::streams::{Client, StreamRequest};
 
-/// Block size in which requests to volumes are counted.
+/// Block size of volumes, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockBytes(u32);
 
@@ -31,13 +31,13 @@ impl BlockBytes {
 }
 
 impl Default for BlockBytes {
-    /// A page of memory.
+    /// The default is the size of a memory page.
     fn default() -> Self {
         Self(4096)
     }
 }
 
-/// Remainder of a request to a volume: bytes from an offset on, taken block by block.
+/// Remaining part of a request to a volume; it is taken block by block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Blocks {
     offset_bytes: u64,
@@ -46,7 +46,7 @@ pub(super) struct Blocks {
     first: StreamRequest,
 }
 
-/// Remainder without blocks.
+/// Remaining part of a request whose blocks have all been taken.
 pub(super) const TOLD: Blocks = Blocks {
     offset_bytes: 0,
     left_bytes: 0,
@@ -64,8 +64,8 @@ pub(super) const TOLD: Blocks = Blocks {
 };
 
 impl Blocks {
-    /// Blocks of the request `recorded` (its object is ignored), from this offset of its client's volume
-    /// on.
+    /// Splits the request `recorded` into blocks, from this offset of its client's volume on. The object in
+    /// `recorded` is ignored.
     ///
     /// # Errors
     /// The volume has no such blocks.
@@ -90,7 +90,8 @@ impl Blocks {
         }
     }
 
-    /// The request for the next block. A request of 0 bytes gives one request, for 0 bytes of its block.
+    /// Takes the request for the next block. A request of 0 bytes gives one request, for 0 bytes of its
+    /// block.
     pub(super) fn next(&mut self, block: BlockBytes) -> Option<StreamRequest> {
         if self.is_told {
             return None;
@@ -98,7 +99,7 @@ impl Blocks {
         let block_bytes = u64::from(block.0);
         let number = self.offset_bytes / block_bytes;
         let room_bytes = block_bytes - self.offset_bytes % block_bytes;
-        let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // at most what is left
+        let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // at most `left_bytes`, a u32
         let recorded = StreamRequest {
             request: Request {
                 object: u64::from(self.first.client.number()) << BLOCK_BITS | number,

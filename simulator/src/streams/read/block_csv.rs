@@ -1,6 +1,6 @@
-//! Requests to volumes as plain CSV. The header names the columns, in any order. Required are `time_s`,
-//! `offset_bytes` and `bytes`; optional are `op` (default: read) and `client` (default: 0). Other columns are
-//! ignored. Each client has its own volume.
+//! Reads requests to volumes from plain CSV. The header names the columns, in any order. Required are
+//! `time_s`, `offset_bytes` and `bytes`; optional are `op` (default: read) and `client` (default: 0). Other
+//! columns are ignored. Each client has its own volume.
 
 use super::block::{BlockBytes, Blocks, TOLD};
 use super::clock::Clock;
@@ -11,7 +11,7 @@ use super::{Reading, number};
 use crate::Request;
 use crate::streams::{StreamError, StreamRequest};
 
-/// Reader of such a file.
+/// Reader of a CSV file of requests to volumes.
 pub(super) struct BlockCsv {
     rows: Rows,
     places: Places,
@@ -21,7 +21,7 @@ pub(super) struct BlockCsv {
     clock: Clock,
 }
 
-/// Indices of the columns, from 0.
+/// Indices of the columns in a row, from 0.
 #[derive(Default)]
 struct Places {
     time: usize,
@@ -65,7 +65,7 @@ impl BlockCsv {
         })
     }
 
-    /// The row as a request to a volume.
+    /// Parses the row as a request to a volume.
     fn row(&mut self) -> Result<Blocks, StreamError> {
         let (rows, places) = (&self.rows, &self.places);
         let at_ns = rows.field(places.time, "time_s", |text| TimeUnit::S.time_ns(text))?;

@@ -1,4 +1,4 @@
-//! Time between each client's requests.
+//! Computes the time between each client's requests.
 
 use crate::Request;
 use crate::streams::{Client, StreamRequest};
@@ -8,12 +8,13 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     last_ns: HashMap<Client, u64>,
-    /// The last client and its time, checked first: most streams have one client.
+    /// The client of the newest request, with its time. It is checked first, since most streams have one
+    /// client.
     newest: Option<(Client, u64)>,
 }
 
 impl Clock {
-    /// Returns the request as its client's at this time; the request's own `think_ns` does not matter.
+    /// Makes the client's request at `at_ns`. Its `think_ns` is computed; the value in `request` is ignored.
     #[inline]
     pub(super) fn request_at(
         &mut self,
@@ -37,8 +38,8 @@ impl Clock {
         }
     }
 
-    /// Returns the time of the client's last request, and remembers that of the newest client. Most streams never call it: inlined, it
-    /// would keep its caller from being inlined.
+    /// Returns the time of the client's last request, and stores the time of the newest client. Most streams
+    /// never call this function. If it were inlined, its caller would be too large to be inlined.
     #[inline(never)]
     fn last_of(&mut self, client: Client) -> Option<u64> {
         if let Some((newest, ns)) = self.newest {
@@ -64,7 +65,7 @@ mod tests {
                 recorded.request.think_ns
             })
             .collect();
-        // The sixth request goes back in time.
+        // The sixth request goes back in time, so its compute time is 0.
         assert_eq!(thinks, [0, 2, 0, 3, 0, 0, 3]);
     }
 }

@@ -1,12 +1,12 @@
-//! Columns of a text, as in libCacheSim's `--trace-type-params`.
+//! Columns of a CSV file, as in libCacheSim's `--trace-type-params`.
 
 use super::number::TimeUnit;
 use crate::streams::StreamError;
 
-/// Numbers of columns, and their contents. Columns that are not named are ignored.
+/// Numbers of the columns that are read, and the form of their contents. Other columns are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Numbers start at 1, as in libCacheSim.
+    /// Column of the object. Column numbers start at 1, as in libCacheSim.
     pub(super) object: usize,
     pub(super) time: Option<usize>,
     pub(super) bytes: Option<usize>,
@@ -37,8 +37,8 @@ impl Columns {
     }
 
     /// Parses libCacheSim's parameters, such as `time-col=2, obj-id-col=5, obj-size-col=4, has-header=true,
-    /// delimiter=,`: its keys (also with `-field` for `-col` and `_` for `-`), and Gleaner's `op-col`,
-    /// `client-col` and `time-unit`.
+    /// delimiter=,`. Its keys may also have `-field` for `-col`, and `_` for `-`. Gleaner's own keys are
+    /// `op-col`, `client-col` and `time-unit`.
     ///
     /// # Errors
     /// [`StreamError::Setting`], which lists the known keys.
@@ -89,7 +89,7 @@ impl Columns {
             Some("obj-size" | "size") => self.bytes = Some(place()?),
             Some("op") => self.op = Some(place()?),
             Some("client") => self.client = Some(place()?),
-            Some("next-access") => _ = place()?, // follows from the stream
+            Some("next-access") => _ = place()?, // ignored: it follows from the stream
             _ => match key {
                 "has-header" | "header" => self.has_header = flag()?,
                 "obj-id-is-num" => self.object_is_number = flag()?,
@@ -102,7 +102,7 @@ impl Columns {
     }
 }
 
-/// An empty value stands for a comma, since a comma ends a value.
+/// Parses a delimiter. An empty value stands for a comma, since a comma ends a value.
 fn delimiter(value: &str) -> Option<u8> {
     match value.as_bytes() {
         [] | [b'\\'] => Some(b','),

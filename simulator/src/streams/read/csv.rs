@@ -1,4 +1,4 @@
-//! Text with one request per line, in libCacheSim's sense: the columns are configured.
+//! Reads CSV as libCacheSim does: text with one request per line, whose columns are configured.
 
 use super::clock::Clock;
 use super::columns::Columns;
@@ -8,7 +8,7 @@ use super::{Reading, number};
 use crate::Request;
 use crate::streams::{Client, StreamError, StreamRequest};
 
-/// Reader of such a file.
+/// Reader of a CSV file with configured columns.
 pub(super) struct Csv {
     rows: Rows,
     columns: Columns,
@@ -28,7 +28,7 @@ impl Csv {
         }
     }
 
-    /// Returns the field in column `place`, from 1; a default if there is no such column.
+    /// Parses the field in column `place`, counted from 1; returns a default if there is no such column.
     fn field<T>(
         &self,
         place: Option<usize>,
@@ -77,8 +77,8 @@ impl Reading for Csv {
     }
 }
 
-/// Number of an object from its name: 64-bit FNV-1a with mixed bits. With ten million names, one trace in
-/// 400,000 has two names with the same number.
+/// Makes an object's number from its name: 64-bit FNV-1a with mixed bits. Of 400,000 traces with ten million
+/// names each, one has two names with the same number.
 fn hashed(name: &str) -> u64 {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn columns_are_where_they_are_said_to_be() {
-        // The first lines of libCacheSim's example.
+        // The text is the beginning of libCacheSim's example.
         let text =
             b"version,time,op,size,lbn\n1,5633898,2a,512,42932745\n1,5633899.25,2a,6656,0x10\n";
         let columns = "time-col=2,obj-id-col=5,obj-size-col=4,has-header=true";

@@ -1,10 +1,10 @@
-//! Fields of a line, quoted ones included (RFC 4180). Each line is a row: an unclosed quote affects no other
+//! Fields of a line, including quoted ones (RFC 4180). Each line is a row: an unclosed quote affects no other
 //! line.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::ops::Range;
 
-/// Splits lines; its memory is reused.
+/// Splitter of lines into fields; it reuses its memory for each line.
 pub(super) struct Fields {
     delimiter: u8,
     reader: Reader,
@@ -14,7 +14,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Fields separated by this ASCII character.
+    /// Makes a splitter for fields separated by this ASCII character.
     pub(super) fn separated_by(delimiter: u8) -> Self {
         Self {
             delimiter,
@@ -46,7 +46,7 @@ impl Fields {
 
     fn unquote(&mut self, line: &str) {
         self.reader.reset();
-        // No field is longer than the line, and there are at most as many fields as characters plus one.
+        // No field is longer than the line. A line has at most one field more than it has characters.
         self.text.resize(line.len(), 0);
         self.ends.resize(line.len() + 2, 0);
         let (result, _, written, mut count) =
@@ -64,10 +64,10 @@ impl Fields {
         }
     }
 
-    /// Field with this index, from 0, without surrounding blanks.
+    /// Field with this index, counted from 0, without surrounding blanks.
     pub(super) fn get(&self, place: usize) -> Option<&str> {
         let bytes = self.text.get(self.fields.get(place)?.clone())?;
-        // Split only at ASCII characters, UTF-8 text stays valid.
+        // The line is split only at ASCII characters, so the fields of UTF-8 text are valid.
         std::str::from_utf8(bytes).ok().map(str::trim)
     }
 

@@ -1,4 +1,4 @@
-//! The bytes of a file, decompressed if its name says that it is compressed.
+//! Reads the bytes of a file, decompressed if the file's name says that it is compressed.
 
 use crate::streams::StreamError;
 use std::borrow::Cow;
@@ -51,7 +51,7 @@ impl Read for Input {
     }
 }
 
-/// Returns true for compressed files, by the names of libCacheSim's public traces.
+/// Returns true for compressed files, by the endings that libCacheSim's public traces use.
 fn is_compressed(path: &Path) -> bool {
     decompressed(&name(path)).is_some()
 }
@@ -61,7 +61,7 @@ pub(super) fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Name of the decompressed file; `None` if the name is not that of a compressed file.
+/// Name of the decompressed file; `None` if the name does not say that the file is compressed.
 pub(super) fn decompressed(name: &str) -> Option<&str> {
     let before = name.strip_suffix(".zst");
     before.or_else(|| name.strip_suffix(".zst.22"))

@@ -1,13 +1,13 @@
-//! Several files as one stream, in order of time.
+//! Reads several files as one stream, in order of time.
 
 use super::{Format, Requests, open};
 use crate::streams::{Client, StreamError, StreamRequest};
 use std::path::PathBuf;
 
-/// Opens files that were recorded concurrently, with one clock; each has its own clients ([`Client`]).
-/// Requests come in order of time; of the same time, in the order of files. A file whose clock goes back
-/// keeps its own order. Objects are the same in every file if a format names them; if it names places on
-/// volumes, they are each client's own.
+/// Opens files that were recorded concurrently, with one clock; each file has its own clients ([`Client`]).
+/// Requests come in order of time, and in the order of the files if their times are equal. A file whose clock
+/// goes back keeps its own order. If a format names objects, an object is the same in every file. If a format
+/// gives offsets in volumes, each client has its own objects.
 ///
 /// # Errors
 /// The errors of [`open`] for a file; more files than [`Client::FILES`].
@@ -33,10 +33,10 @@ pub(super) fn too_many_files(file: u32) -> StreamError {
     }
 }
 
-/// The files, each with its next request.
+/// Open files, each with its next request.
 struct Merge {
     files: Vec<(StreamRequest, Requests)>,
-    /// Error of the first read.
+    /// Error that the iterator returns next; then it ends.
     error: Option<StreamError>,
 }
 

@@ -28,7 +28,7 @@ use input::Input;
 use spc::Spc;
 use std::path::Path;
 
-/// A stream's requests in the order of the recording. It ends after the first error.
+/// Requests of a stream, in the order of the recording. The iterator ends after the first error.
 pub type Requests = Box<dyn Iterator<Item = Result<StreamRequest, StreamError>> + Send>;
 
 /// Format of a recorded stream.
@@ -44,8 +44,8 @@ pub enum Format {
     BlockCsv(BlockBytes),
 }
 
-/// Opens a stream; `file` is the file's number among those that are read together, from 0. A file whose name
-/// ends in `.zst` (or, like some public traces, in `.zst.22`) is decompressed.
+/// Opens a stream. `file` is the index of the file, from 0, among the files that are read together. A file
+/// whose name ends in `.zst` (or, like some public traces, in `.zst.22`) is decompressed.
 ///
 /// # Errors
 /// The system's error, or a header without the required columns.
@@ -93,7 +93,7 @@ impl<R: Reading> Iterator for UntilError<R> {
     }
 }
 
-/// The client numbered `within` in the file, or an error text.
+/// Makes the client numbered `within` in the file, or returns an error text.
 fn client(file: u32, within: u64) -> Result<Client, String> {
     let client = u32::try_from(within)
         .ok()

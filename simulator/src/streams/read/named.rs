@@ -1,4 +1,4 @@
-//! Formats by name.
+//! Names of the formats of streams.
 
 use super::input::{decompressed, name};
 use serde::Deserialize;
@@ -31,7 +31,7 @@ const ENDINGS: [(&str, FormatName); 5] = [
 ];
 
 impl FormatName {
-    /// Format from a file's name, and the name without folders and ending: `web` for
+    /// Determines the format from a file's name. Also returns the name without folders and ending: `web` for
     /// `traces/web.oracleGeneral.bin.zst`.
     #[must_use]
     pub fn of_file(path: &Path) -> (String, Option<Self>) {

@@ -1,17 +1,16 @@
-//! Numbers as written in traces. Each is read exactly, or refused with a description of valid
-//! values.
+//! Parses numbers of traces. Each number is read exactly, or refused with a description of valid values.
 
 /// Unit of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
-    /// Seconds.
+    /// Times are in seconds.
     #[default]
     S,
-    /// Milliseconds.
+    /// Times are in milliseconds.
     Ms,
-    /// Microseconds.
+    /// Times are in microseconds.
     Us,
-    /// Nanoseconds.
+    /// Times are in nanoseconds.
     Ns,
 }
 
@@ -25,7 +24,7 @@ impl TimeUnit {
         }
     }
 
-    /// Reads a time in this unit, and returns ns, rounded down.
+    /// Parses a time in this unit, and converts it to ns, rounded down.
     pub(super) fn time_ns(self, text: &str) -> Result<u64, &'static str> {
         const WANTED: &str =
             "a time: digits, with or without a point among them, of less than 584 years";

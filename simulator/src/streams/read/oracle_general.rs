@@ -1,6 +1,6 @@
-//! libCacheSim's oracleGeneral: 24 bytes per request, little-endian. The fields are time (u32, s), object
-//! (u64), size (u32, bytes), and the number of the next request for the same object (i64, from 1; -1 or 2⁶³ −
-//! 1 if there is none).
+//! Reads libCacheSim's oracleGeneral: 24 bytes per request, little-endian. The fields are time (u32, s),
+//! object (u64), size (u32, bytes), and the number of the next request for the same object. That number is an
+//! i64 that counts from 1; without a next request it is -1 or 2⁶³ − 1.
 
 use super::Reading;
 use super::clock::Clock;
@@ -11,22 +11,22 @@ use std::io::{ErrorKind, Read};
 
 /// Size of a request's record, in bytes.
 pub(crate) const RECORD_BYTES: usize = 24;
-/// Bytes per read: whole records.
+/// Bytes per read, which make whole records.
 const BUFFER_BYTES: usize = RECORD_BYTES << 12;
-/// No trace has this many requests: a larger number shows that the file has another format.
+/// Maximum number of requests in any trace. A larger number shows that the file has another format.
 const MOST_REQUESTS: i64 = 1 << 48;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Reader of such a file.
+/// Reader of a file in oracleGeneral.
 pub struct OracleGeneral {
     input: Input,
     client: Client,
     clock: Clock,
     buffer: Box<[u8]>,
-    /// Position in the buffer of the first record that was not returned.
+    /// Position, in the buffer, of the first record that was not returned yet.
     at: usize,
     end: usize,
-    /// Offset of `at` in the file.
+    /// Offset, in the file, of the record at position `at`.
     offset: u64,
 }
 
@@ -102,7 +102,7 @@ impl Reading for OracleGeneral {
     }
 }
 
-/// Fields of a record: time, object, size, next.
+/// Fields of a record: time, object, size, and number of the object's next request.
 #[inline]
 fn parts(record: &[u8; RECORD_BYTES]) -> (u32, u64, u32, i64) {
     let [

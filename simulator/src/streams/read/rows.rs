@@ -1,4 +1,4 @@
-//! Rows of text: the fields of one line after the other.
+//! Rows of a text file: reads each line as fields.
 
 use super::fields::Fields;
 use super::input::Input;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Maximum length of a line; a trace has no longer lines.
 const LINE_BYTES: u64 = 1 << 16;
 
-/// The rows of a file, one at a time.
+/// Rows of a file, of which one is in memory at a time.
 pub(super) struct Rows {
     path: PathBuf,
     reader: BufReader<Box<dyn Read + Send>>,
@@ -65,10 +65,10 @@ impl Rows {
         }
     }
 
-    /// Field of the row with index `place`, from 0, parsed by `of`.
+    /// Returns the field with index `place`, counted from 0, as parsed by `of`.
     ///
     /// # Errors
-    /// The row has no such field, or `of` refuses it, saying what it should be.
+    /// The row has no such field, or `of` refuses the field with a description of valid values.
     pub(super) fn field<T>(
         &self,
         place: usize,
@@ -93,7 +93,7 @@ impl Rows {
         (0..self.fields.count()).find(|place| self.fields.get(*place) == Some(name))
     }
 
-    /// Error about the row.
+    /// Makes an error about the present row.
     #[cold]
     pub(super) fn wrong(&self, found: impl Into<String>, advice: &'static str) -> StreamError {
         StreamError::Line {

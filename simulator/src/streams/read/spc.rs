@@ -1,5 +1,5 @@
-//! Traces in the Storage Performance Council's format (SPC Trace File Format Specification 1.0.1): ASU, LBA,
-//! size, opcode, timestamp; further fields are ignored. An ASU is a client with its own volume.
+//! Reads traces in the Storage Performance Council's format (SPC Trace File Format Specification 1.0.1): ASU,
+//! LBA, size, opcode, timestamp. Further fields are ignored. An ASU is a client with its own volume.
 
 use super::block::{BlockBytes, Blocks, TOLD};
 use super::clock::Clock;
@@ -13,7 +13,7 @@ use crate::streams::{StreamError, StreamRequest};
 /// Unit of an LBA.
 const SECTOR_BYTES: u64 = 512;
 
-/// Reader of such a file.
+/// Reader of a file in the SPC format.
 pub(super) struct Spc {
     rows: Rows,
     file: u32,
@@ -33,7 +33,7 @@ impl Spc {
         }
     }
 
-    /// The row as a request to a volume.
+    /// Parses the row as a request to a volume.
     fn row(&mut self) -> Result<Blocks, StreamError> {
         let unit = self.rows.field(0, "the ASU", number::whole)?;
         let address = self.rows.field(1, "the LBA", number::whole)?;
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_row_is_a_request_to_its_units_volume() {
-        // 20 sectors from 10240: 2.5 blocks from block 2.5 on; like the specification's example, with an
-        // additional field.
+        // The first row, like the specification's example, writes 10,240 bytes from LBA 20 on: 2.5 blocks
+        // from block 2.5 on. The second row has an additional field.
         let text = b"0,20,10240,W,0.5\n1,8,512,r,0.75,x\n0,0,4096,R,1\n";
         let told: Vec<_> = read(text)
             .into_iter()

@@ -1,6 +1,6 @@
-//! CSV with the header `time,obj_id,obj_size,op,client`; the time is in seconds, to the nanosecond, and `op`
-//! is read or write. Nothing is lost: [`Columns::ours`](crate::streams::read::Columns::ours) reads the same
-//! stream back.
+//! Writes CSV with the header `time,obj_id,obj_size,op,client`. The time is in seconds, to the nanosecond,
+//! and `op` is read or write. Nothing is lost: [`Columns::ours`](crate::streams::read::Columns::ours) reads
+//! the same stream back.
 
 use super::StreamSummary;
 use super::unfinished::{Output, UnfinishedStream};
@@ -13,7 +13,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Writes a stream to `place`.
 ///
 /// # Errors
-/// The stream's error or the system's; `place` is then unchanged.
+/// The error of the stream itself, or the system's error; `place` is then unchanged.
 pub fn csv(
     place: &Path,
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,

@@ -1,4 +1,5 @@
-//! libCacheSim's oracleGeneral: time (s), object, size, and number of the next request for the same object.
+//! Writes libCacheSim's oracleGeneral: time (s), object, size, and number of the next request for the same
+//! object.
 //!
 //! The next request is known only later. So the stream is first written without these numbers; then the file
 //! is processed from its end, piece by piece. Only one number per object is kept in memory, however many
@@ -14,19 +15,19 @@ use std::path::Path;
 const RECORD_BYTES: usize = 24;
 /// Number of records that are processed at a time.
 const PIECE_RECORDS: usize = 1 << 13;
-/// Bytes in a record of the object, and of the object's next request.
+/// Bytes of a record that hold the object; below, those that hold the number of its next request.
 const OBJECT: std::ops::Range<usize> = 4..12;
 const NEXT: std::ops::Range<usize> = 16..24;
 /// Value for an object without a next request.
 const NEVER: i64 = -1;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Writes a stream to `place`. Whole seconds, object and size of each request are kept; client and kind of
-/// access are lost.
+/// Writes a stream to `place`. Of each request the whole seconds, the object and the size are kept; the
+/// client is lost, and whether the request reads or writes.
 ///
 /// # Errors
-/// The stream's own error; [`StreamError::Unsayable`] for a time of 2³² s or more, or for more objects than
-/// can be numbered; or the system's error. `place` is then unchanged.
+/// The error of the stream itself; [`StreamError::Unsayable`] for a time of 2³² s or more, or for more
+/// objects than can be numbered; or the system's error. `place` is then unchanged.
 pub fn oracle_general(
     place: &Path,
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
@@ -80,10 +81,12 @@ fn record(
     Ok(record)
 }
 
-/// Fills in the next requests, from the end of the file on; returns false if there are too many objects.
+/// Fills in the numbers of next requests, beginning at the end of the file. Returns false if there are too
+/// many objects.
 fn link(file: &mut File, requests: u64) -> io::Result<bool> {
     let mut objects = Objects::default();
-    // By object: number of the last request seen, which is the next one for the requests before it.
+    // For each object, the number of the request seen last. The file is processed backwards, so this is the
+    // next request for an earlier one.
     let mut seen: Vec<i64> = Vec::new();
     let mut piece = vec![0; PIECE_RECORDS * RECORD_BYTES];
     let mut left = requests;

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// File next to its final place until it is finished; removed if it never is.
+/// An incomplete file next to its final place. It is removed if it is never finished.
 pub(super) struct UnfinishedStream {
     place: PathBuf,
     path: PathBuf,
@@ -13,7 +13,7 @@ pub(super) struct UnfinishedStream {
 }
 
 impl UnfinishedStream {
-    /// Begins a file for `place`; `what` distinguishes several files for one place.
+    /// Begins a file for `place`. Several files for one place have different endings `what`.
     pub(super) fn begin(place: &Path, what: &str) -> Result<(Self, File), StreamError> {
         let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(what);
@@ -29,7 +29,7 @@ impl UnfinishedStream {
         Ok((unfinished, file))
     }
 
-    /// Moves the finished file to its place; returns its size in bytes.
+    /// Moves the finished file to its place, and returns its size in bytes.
     pub(super) fn finish(mut self, file: &File) -> Result<u64, StreamError> {
         let io = |action| StreamError::io(action, &self.path);
         file.sync_all().map_err(io("write"))?;
@@ -43,7 +43,7 @@ impl UnfinishedStream {
 impl Drop for UnfinishedStream {
     fn drop(&mut self) {
         if !self.is_finished {
-            // A file that cannot be removed stays.
+            // If removing the file fails, the file stays.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -55,7 +55,7 @@ pub(super) enum Output {
     Compressed(Box<zstd::Encoder<'static, BufWriter<File>>>),
 }
 
-/// zstd's default level: a third of the time of higher levels.
+/// Default level of zstd, which takes a third of the time of higher levels.
 const LEVEL: i32 = 3;
 const BUFFER_BYTES: usize = 1 << 17;
 
@@ -68,7 +68,7 @@ impl Output {
         })
     }
 
-    /// Finishes the writing; returns the complete file.
+    /// Finishes writing, and returns the complete file.
     pub(super) fn end(self) -> io::Result<File> {
         let file = match self {
             Self::Plain(file) => file,
@@ -94,7 +94,7 @@ impl Write for Output {
     }
 }
 
-/// Returns true if a file at this path is compressed.
+/// Returns true if a file at this path must be compressed.
 pub(super) fn is_compressed(place: &Path) -> bool {
     place.extension().is_some_and(|ending| ending == "zst")
 }

@@ -1,4 +1,4 @@
-//! Recorded clients instead of programs.
+//! Tests of recorded clients that run instead of programs.
 
 use super::*;
 use crate::dodo::ClientOutcome;
@@ -21,7 +21,7 @@ fn two_hosts(folder: &Path) -> Vec<String> {
     dataset.hosts().unwrap()
 }
 
-/// A client that requests objects of one block each, in turn, every µs.
+/// CSV stream of a client that requests these objects in turn, one per µs; each object is one block.
 fn stream(client: u32, objects: &[u64]) -> String {
     let line = |(at, object): (usize, &u64)| {
         let ns = at * 1000;
@@ -31,8 +31,8 @@ fn stream(client: u32, objects: &[u64]) -> String {
     header + &objects.iter().enumerate().map(line).collect::<String>()
 }
 
-/// On these machines a byte takes 1 ns from a disk and 1/8 ns over the network, a message 5 ns, and all else
-/// no time. Every host lends.
+/// Devices with simple times: a disk takes 1 ns per byte, and the network 1/8 ns per byte and 5 ns per
+/// message. All else takes no time, and every host lends.
 const BY_HAND: &str = "
     [scenario]
     recruitment = { is_always_idle = true, headroom_share = 0.0 }
@@ -48,7 +48,7 @@ const BY_HAND: &str = "
     string_bytes_per_s = 1000000000000000
 ";
 
-/// Scenario file of the text, with this folder for every stream.
+/// Scenario of `text` and `BY_HAND`; its streams are files of `folder`.
 fn file(text: &str, folder: &Path) -> ScenarioFile {
     let mut file = ScenarioFile::parse(&format!("days = 0.5\n{text}\n{BY_HAND}")).unwrap();
     for table in file.clients.iter_mut().flatten() {
@@ -73,7 +73,7 @@ fn names_and_ends(clients: &[ClientOutcome]) -> Vec<(&str, Option<u64>)> {
     told.collect()
 }
 
-/// An hour after the begin, every host has samples.
+/// Begin of the clients. At this time every host has samples.
 const AT_NS: u64 = HOUR;
 
 #[test]
@@ -93,9 +93,10 @@ fn two_clients_on_two_hosts_of_which_one_or_both_lend() {
         )
     };
 
-    // The first client's host lends nothing; the other host lends to both. Each client requests immediately,
-    // gets its lease after 10 ns, has read the region by 4106 and stored it by 4106 + 512 + 5. Then it
-    // computes for 1000 and waits for 5 + 64 + 5, ten times. For 8192 bytes: 10 + 8192 + 1024 + 5.
+    // The first client's host lends nothing; the other host lends to both clients. Each client requests a
+    // lease at once and has it after 10 ns. It has read the region from disk (4096 ns) at 4106 ns, and stored
+    // it remotely (512 + 5 ns) at 4623 ns. Then it ten times computes for 1000 ns and waits 5 + 64 + 5 ns for
+    // a block. With regions of 8192 bytes, the first part takes 10 + 8192 + 1024 + 5 = 9231 ns.
     let found = rows(&file(&clients(""), folder), folder, ONE).unwrap();
     let [small, large] = &found[..] else {
         panic!("{found:?}")
@@ -106,7 +107,8 @@ fn two_clients_on_two_hosts_of_which_one_or_both_lend() {
     assert_eq!(small.program.to_string(), "streams");
     let web = &small.clients[0][0];
     assert_eq!(web.host_id.as_ref(), Some(&hosts[0]));
-    // From disk: 512 at first, then 1000 + 512; ideal: 4096, then 1000.
+    // From disk: 512 ns for the first request, then ten times 1000 + 512 ns. Ideal: 4096 ns for the region,
+    // then ten times 1000 ns.
     assert_eq!((web.baseline_ns, web.ideal_ns), (15_632, 14_096));
     let (speedup, ideal) = (15_632.0 / 15_363.0, 15_632.0 / 14_096.0);
     assert_eq!(value(small, "speedup"), Some(speedup));
@@ -116,11 +118,13 @@ fn two_clients_on_two_hosts_of_which_one_or_both_lend() {
     assert_eq!(value(small, "hit_share"), Some(20.0 / 22.0));
     assert_eq!(value(small, "saved_from_disk_bytes"), Some(20.0 * 512.0));
     assert_eq!(value(small, "disk_bytes"), Some(2.0 * 4096.0));
-    // Ideally, 8192 bytes take 8192 + 10 * 1000: no gain is possible.
+    // With regions of 8192 bytes, even the ideal takes 8192 + 10 * 1000 ns, which is longer than from disk.
+    // So no gain is possible.
     assert!(value(large, "ideal_speedup").unwrap() < 1.0);
     assert_eq!(value(large, "gain_share"), None);
 
-    // Both hosts are in use: each client is refused, and reads all from disk.
+    // Each host is in use by a client, so none lends. Each client's request for a lease is refused (10 ns),
+    // and the client reads all blocks from disk.
     let both = clients(&format!("host = '{}'", hosts[1]));
     let found = rows(&file(&both, folder), folder, ONE).unwrap();
     assert_eq!(names_and_ends(&found[0].clients[0]), ends(15_632 + 10));
@@ -132,7 +136,7 @@ fn a_stream_of_several_clients_is_read_once_and_they_begin_as_they_did() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let hosts = two_hosts(folder);
-    // ASU 3 makes one request, 2 s after ASU 0.
+    // Client (ASU) 3 makes one request, 2 s after client 0.
     fs::write(folder.join("two.spc"), "0,0,512,r,5.0\n3,8,512,r,7.0\n").unwrap();
     let begins = |text: &str| {
         let found = rows(&file(text, folder), folder, ONE).unwrap();
@@ -254,7 +258,7 @@ fn what_cannot_be_is_refused_by_its_key() {
             assert!(said.contains(word), "{table}\n{said}\nlacks {word}");
         }
     }
-    // Objects larger than a block cannot be blocks.
+    // Objects larger than a block cannot be stored as blocks of a volume.
     let volume = "[[clients]]\nstream = 'big.csv'\nstore = 'volume'\nblock_bytes = 512";
     fs::write(
         folder.join("big.csv"),
