@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// First given option that does not apply to the format.
+/// First option on the command line that does not apply to the requested format.
 fn inapplicable_option(args: &Export) -> Option<&'static str> {
     let (tables, asked) = (&args.tables, &args.availability);
     let of_tables = [

@@ -9,11 +9,11 @@ use gleaner_schemas::findings::{Findings, Parameters, ReportUse};
 use jiff::tz::TimeZone;
 use std::io::Write;
 
-/// Minimum number of samples in the time before, as a share of those in the requested time, for a
-/// comparison.
+/// The two times are compared only if the time before has at least this share of the number of samples in the
+/// requested time.
 const LEAST_COMPARED: f64 = 0.5;
 
-/// Findings of both times.
+/// Findings of the requested time and of the time before it.
 pub(super) struct Analyses {
     pub(super) now: Findings,
     /// Absent if the time before has no samples, or no comparison is requested.
@@ -56,8 +56,8 @@ pub(super) fn measure(
     Ok(Analyses { now, before })
 }
 
-/// Analyses the time before with the sizes and cells chosen for the requested time: only equal measures can
-/// be compared.
+/// Analyses the time before with the parameters that the analysis chose for the requested time, such as sizes
+/// of regions: only equal measures can be compared.
 fn before(
     dataset: &Dataset,
     chosen: &Parameters,

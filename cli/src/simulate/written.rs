@@ -63,7 +63,7 @@ fn row(results: &Results<'_>, row: &Row) -> Value {
     Value::Object(object)
 }
 
-/// A line per row: median, minimum and maximum of each measure over the seeds.
+/// CSV with one line per row: median, minimum and maximum of each measure over the seeds.
 pub(super) fn csv(results: &Results<'_>) -> String {
     let plan = results.plan;
     let mut header = vec!["program".to_owned(), "dataset".to_owned()];

@@ -153,7 +153,8 @@ impl Choice {
 
     fn compare(&self, a: &Row, b: &Row) -> Ordering {
         let most = |value: fn(&Sample) -> Option<u64>| {
-            // Hosts that are off are last, ordered by their last report.
+            // Hosts that do not report come last. They are ordered among themselves by the values in their
+            // last sample.
             let of =
                 |row: &Row| Reverse((row.live().is_some(), row.sample.as_ref().and_then(value)));
             of(a).cmp(&of(b))
