@@ -63,10 +63,10 @@ pub const READER_DAYS: u32 = 365;
 /// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, TrustError>;
 
-/// Cryptography of every connection (ring), passed explicitly: the process-wide default of rustls depends on the
-/// program's other dependencies.
+/// Provider of the cryptography for all connections (ring). It is passed explicitly, since the process-wide
+/// default of rustls depends on the other dependencies of the program.
 ///
-/// Always the same value, since ureq shares connections only between equal providers.
+/// Every call returns the same value: ureq shares connections only between equal providers.
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
     PROVIDER

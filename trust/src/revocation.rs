@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime};
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Time until the next update: longer than any authority lasts, since nobody renews an unchanged list, and an
-/// expired list would lock out the fleet.
+/// Time after which a list announces its next update. It is longer than the validity of any authority: nobody
+/// renews an unchanged list, and an expired list would lock out the fleet.
 const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 
 /// Revoked certificates of the authority.
@@ -66,7 +66,7 @@ impl Revocations {
         new
     }
 
-    /// Signs and writes the next list.
+    /// Signs the list with the next number and writes it.
     pub(crate) fn write(
         &mut self,
         path: &Path,
@@ -98,7 +98,8 @@ impl Revocations {
     }
 }
 
-/// Times at which the first revocation list of a PEM file was made, and at which it announces the next.
+/// Two times in the first revocation list of a PEM file: when the list was made, and when the next one is
+/// announced.
 ///
 /// # Errors
 /// [`TrustError::Io`], [`TrustError::Content`].
