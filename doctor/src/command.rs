@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Timeout: programs answer within milliseconds, but a machine that is short of memory takes longer.
+/// Time limit of a program. Programs answer within milliseconds, but a machine that is short of memory takes
+/// longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 /// Maximum size of a program's output, in bytes.
@@ -22,18 +23,18 @@ pub(super) struct ProgramOutput {
     pub(super) errors: String,
 }
 
-/// Runs a program until it ends.
+/// Runs a program, and waits until it ends.
 ///
 /// # Errors
-/// The reason why the program cannot be run, or its timeout; for display.
+/// Text for display: the program cannot be run, or it did not end in time.
 pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<ProgramOutput, String> {
     ask_with(program, arguments, &BTreeMap::new())
 }
 
-/// Runs a program with these variables in its environment.
+/// Runs a program like [`ask`], with these additional environment variables.
 ///
 /// # Errors
-/// As [`ask`].
+/// Errors of [`ask`].
 pub(super) fn ask_with(
     program: &Path,
     arguments: &[&str],
@@ -83,8 +84,8 @@ pub(super) fn ask_with(
     })
 }
 
-/// Runs work that may hang, in a thread; `None` after a timeout. The thread then continues until this process
-/// exits.
+/// Runs work that may hang in a thread of its own; returns `None` if the work does not end in time. The
+/// thread then continues until this process exits.
 pub(super) fn within<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -43,8 +43,7 @@ impl Finding {
         self.message.map_or(CheckState::Ok, Message::state)
     }
 
-    /// Converts it for the reader: without `sudo` for root, and without control
-    /// characters.
+    /// Converts the finding for display: without `sudo` if the user is root, and without control characters.
     pub(super) fn into_check(self, daemon: &str, is_root: bool) -> Check {
         let state = self.state();
         let remedy = self.remedy.map(|command| match is_root {
@@ -62,7 +61,7 @@ impl Finding {
     }
 }
 
-/// Text in one line, without control characters for a terminal.
+/// Text in one line. Control characters are replaced, since a terminal would obey them.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };

@@ -6,10 +6,10 @@ use crate::message::Message;
 use gleaner_collector::ask;
 use std::time::Duration;
 
-/// Timeout: a collector with ten thousand hosts answers within a second.
+/// Time limit for the answer. A collector with ten thousand hosts needs less than a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The part of the status that the doctor uses.
+/// Part of the collector's status that the doctor uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectorReport {
     hosts_count: u64,
@@ -18,7 +18,7 @@ pub(crate) struct CollectorReport {
     problems: Vec<(String, String)>,
 }
 
-/// Requests the status; an error says why it failed.
+/// Requests the collector's status. An error says why the request failed.
 pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
     let address = url.to_owned();
     let asked = within(PATIENCE, move || {
@@ -71,7 +71,8 @@ pub(crate) fn judge(
             Finding::of(Message::HostsSilent, "hosts", found).remedy(look)
         }
     }];
-    // Silent hosts are reported above, by their number.
+    // If silent hosts exist, their number is reported above; the collector's own text about them is left out
+    // here.
     let others = said
         .problems
         .iter()

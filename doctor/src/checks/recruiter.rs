@@ -16,7 +16,7 @@ pub(crate) struct Health {
     grants_in_ms: i64,
 }
 
-/// Requests the recruiter's health; an error says why it failed.
+/// Requests the recruiter's health. An error says why the request failed.
 pub(crate) fn read(address: &str) -> Result<Health, String> {
     let failed = |e: std::io::Error| format!("http://{address}: {e}");
     let socket: SocketAddr = address
