@@ -10,7 +10,7 @@ use gleaner_trust::ClientPaths;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Default interval between batches: the sample interval.
+/// Default interval between batches, in ms.
 const INTERVAL_MS: i64 = 90_000;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
