@@ -1,4 +1,4 @@
-//! Runs programs with a timeout.
+//! Runs other programs, and ends them after a timeout.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProgramOutput {
-    /// Exit code; `None`: killed by a signal.
+    /// Exit code of the program; `None` if a signal killed it.
     pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) errors: String,
@@ -53,7 +53,7 @@ pub(super) fn ask_with(
     let read = |from: Option<Box<dyn Read + Send>>| {
         let mut bytes = Vec::new();
         if let Some(from) = from {
-            let _ = from.take(MOST_BYTES).read_to_end(&mut bytes); // keep what was read
+            let _ = from.take(MOST_BYTES).read_to_end(&mut bytes); // after an error, what was read is used
         }
         String::from_utf8_lossy(&bytes).into_owned()
     };
@@ -92,7 +92,7 @@ pub(super) fn within<T: Send + 'static>(
 ) -> Option<T> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     thread::spawn(move || {
-        let _ = sender.send(work()); // fails after the timeout
+        let _ = sender.send(work()); // fails if nobody waits any more
     });
     receiver.recv_timeout(patience).ok()
 }

@@ -10,7 +10,7 @@ const MOST_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Time of the header `Date`, ms since 1970-01-01 UTC.
+    /// Time in the answer's header `Date`, ms since 1970-01-01 UTC.
     pub(super) time_ms: Option<i64>,
     pub(super) body: String,
 }

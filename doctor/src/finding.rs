@@ -1,4 +1,4 @@
-//! Findings of the checks.
+//! Findings, which are the results of checks.
 
 use super::message::Message;
 use gleaner_schemas::diagnosis::{Check, CheckState};
@@ -7,7 +7,7 @@ use gleaner_schemas::diagnosis::{Check, CheckState};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) subject: &'static str,
-    /// Message of the fault; `None` if all is well.
+    /// Message that describes the fault or warning; `None` if all is well.
     pub(super) message: Option<Message>,
     pub(super) text: String,
     /// Command that fixes the fault, with `sudo` if it needs root.
@@ -15,7 +15,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Finding without a fault.
+    /// Makes a finding that says that something is well.
     pub(super) fn ok(subject: &'static str, text: impl Into<String>) -> Self {
         Self {
             subject,
@@ -25,7 +25,7 @@ impl Finding {
         }
     }
 
-    /// Finding of a fault.
+    /// Makes a finding of a fault or warning.
     pub(super) fn of(message: Message, subject: &'static str, text: impl Into<String>) -> Self {
         Self {
             message: Some(message),

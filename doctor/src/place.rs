@@ -22,7 +22,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Path of a program: in the given folder, on the PATH, or where packages install programs.
+    /// Finds a program: in the folder given by `--programs`, in the PATH, or in the folders where packages
+    /// install programs.
     pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = self.programs.iter().cloned();

@@ -5,7 +5,7 @@ use super::place::Place;
 use std::fs;
 use std::path::Path;
 
-/// Numbers of capabilities (capabilities(7)).
+/// Numbers of the capabilities that daemons need (capabilities(7)).
 pub(super) const IPC_LOCK: u32 = 14;
 pub(super) const SYS_NICE: u32 = 23;
 pub(super) const SYS_RESOURCE: u32 = 24;
@@ -109,7 +109,8 @@ fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     })
 }
 
-/// Returns true if the process is the daemon; the kernel truncates names to 15 bytes.
+/// Returns true if a process with this name and these arguments is the daemon. The kernel truncates names to
+/// 15 bytes.
 fn is_daemon(daemon: Daemon, name: &str, arguments: &[&str]) -> bool {
     let program = daemon.program();
     name == program.get(..15).unwrap_or(program) && arguments.contains(&daemon.command())

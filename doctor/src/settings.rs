@@ -30,7 +30,7 @@ impl Settings {
             table: known.unwrap_or_else(|| keys_in_file(&path)),
             ..Self::default()
         };
-        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // check-config reports the fault
+        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // an error here is a finding of check-config
         for file in std::iter::once(path).chain(drop_ins) {
             match File::open(&file) {
                 Err(e) if e.kind() == ErrorKind::NotFound => {}

@@ -103,7 +103,7 @@ impl User {
     }
 }
 
-/// Name, number and members of each group.
+/// Name, number and members of each group in the text of /etc/group.
 fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');

@@ -14,9 +14,9 @@ struct Recipe {
     names: &'static [&'static str],
     /// Crates that are searched; all if empty.
     crates: &'static [&'static str],
-    /// False if test modules may mention the names too.
+    /// True if the names may also stand in test modules; false if test modules are not searched.
     with_tests: bool,
-    /// Maximum number of files in the list.
+    /// Maximum number of files that the list may have.
     most: usize,
 }
 
@@ -81,7 +81,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Files in the numbered list below `title`.
+/// Files that are named in the numbered list below `title`.
 fn listed(title: &str) -> BTreeSet<String> {
     let page = fs::read_to_string(repository().join("CONTRIBUTING.md")).unwrap();
     let (_, section) = page.split_once(title).unwrap();

@@ -1,4 +1,4 @@
-//! `gleaner cache`: a recorded stream through caches only.
+//! `gleaner cache` replays a recorded stream through caches, without simulating hosts.
 
 use crate::gleaner::{gleaner, told};
 use std::fs;

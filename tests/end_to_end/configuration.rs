@@ -118,7 +118,7 @@ impl Daemon {
     }
 }
 
-/// Exit code, standard output and standard error of a command.
+/// Exit code, standard output and standard error of a command that has ended.
 fn told(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (

@@ -1,4 +1,4 @@
-//! Help, man pages, completions and errors: a user's first impressions.
+//! Tests of help, man pages, completions and errors, which are what a user sees first.
 
 use gleaner_tests::program;
 use std::process::{Command, Output, Stdio};

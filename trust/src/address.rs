@@ -21,11 +21,11 @@ pub struct Address {
     is_secret: bool,
 }
 
-/// Reason why a text is no address of a server.
+/// Reason why a text is not the address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// The scheme is another one, the host is missing, or the port is no number.
+    /// The scheme is neither `http` nor `https`, the host is missing, or the port is no number.
     #[error("{0:?} is no address: write it like https://server.example:7443")]
     Malformed(String),
     /// The text has a user, a path or a query in addition to host and port.

@@ -145,7 +145,7 @@ impl Authority {
         self.issue_for(role, &Validity::days(days))
     }
 
-    /// Issues like [`Self::issue`], for any validity.
+    /// Issues a certificate like [`Self::issue`], with any validity.
     pub fn issue_for(&self, role: &Role, validity: &Validity) -> Result<IssuedCertificate> {
         let key = request::new_key()?;
         let _lock = self.lock()?;

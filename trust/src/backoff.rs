@@ -24,7 +24,7 @@ impl Backoff {
         }
     }
 
-    /// Forgets all failures, after a success.
+    /// Forgets all failures. Call this after a success.
     pub const fn reset(&mut self) {
         self.failures_count = 0;
     }

@@ -1,4 +1,4 @@
-//! A client's side of a connection.
+//! Certificates and TLS settings of a client.
 
 use crate::server::{dates_of_first, mismatch, parse_key, roots};
 use crate::watched::{WatchedFiles, read_pem};
@@ -21,7 +21,8 @@ pub struct ClientPaths {
     pub certificate: PathBuf,
     /// File of the client's private key.
     pub key: PathBuf,
-    /// File of the authority or authorities to which the server's certificate must lead.
+    /// File with one or more authorities. The server's certificate must be issued by one of them, directly or
+    /// through intermediate authorities.
     pub authority: PathBuf,
 }
 
@@ -107,7 +108,7 @@ impl Credentials {
         &self.authorities
     }
 
-    /// Configuration for callers that use rustls themselves.
+    /// TLS configuration for callers that use rustls themselves.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
@@ -167,7 +168,7 @@ impl Credentials {
             .map_err(|e| crate::received::rejected(e.to_string()))
     }
 
-    /// Validity of the client's own certificate.
+    /// Validity of the client's own certificate; `None` for enrolment.
     pub fn dates(&self) -> Option<Dates> {
         self.dates
     }
@@ -180,7 +181,7 @@ pub struct ClientTrust {
 }
 
 impl ClientTrust {
-    /// Reads the files.
+    /// Loads the credentials from the files.
     pub fn load(paths: &ClientPaths) -> Result<Arc<Self>> {
         let files = vec![
             paths.certificate.clone(),

@@ -9,9 +9,9 @@ pub enum TrustError {
     /// A system call failed.
     #[error("{path}: {source}")]
     Io {
-        /// File or folder of the error.
+        /// File or folder on which the call failed.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the system returned.
         source: std::io::Error,
     },
     /// The folder has an authority already.
@@ -29,7 +29,7 @@ pub enum TrustError {
         path: PathBuf,
         /// Contents that the file should have.
         wanted: &'static str,
-        /// Fault of the file.
+        /// What is wrong with the contents.
         reason: String,
     },
     /// The private key does not match its certificate.
@@ -52,7 +52,7 @@ pub enum TrustError {
     /// The certificate does not state its holder in a valid form.
     #[error("certificate refused: {0}")]
     Certificate(String),
-    /// The certificate does not lead to the authority, is out of date, or is revoked.
+    /// No trusted authority issued the certificate, or the certificate is out of date or revoked.
     #[error("certificate refused: {0}")]
     Refused(rustls::Error),
     /// The holder of this kind of certificate cannot renew it.
@@ -95,7 +95,7 @@ pub enum TrustError {
     /// The token was made for another host.
     #[error("token is for another host: make one with `gleaner pki token --host {0}`")]
     TokenOfOtherHost(String),
-    /// The token is for any new host, and this host has a certificate already.
+    /// The token is for any host without a certificate, but this host has one already.
     #[error(
         "host {0} has a certificate already: make a token for it with `gleaner pki token --host {0}`"
     )]
@@ -119,7 +119,7 @@ pub enum TrustError {
         "the private key cannot be used: {0}; enrol this host anew, or issue the certificate again"
     )]
     Key(String),
-    /// The system gave no random numbers.
+    /// The system returned no random numbers.
     #[error("the system gives no random numbers (getrandom): nothing secret can be made")]
     NoRandomness,
 }

@@ -7,18 +7,18 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsConfigBuilder};
 
-/// Timeouts of a client; `None`: no timeout.
+/// Time limits of a client; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Time limit for resolving the name, and the same limit again for connecting.
     pub connect: Option<Duration>,
     /// Time limit from the end of a request to the head of its answer.
     pub answer: Option<Duration>,
-    /// Timeout of the answer's body.
+    /// Time limit for the body of the answer.
     pub body: Option<Duration>,
-    /// Timeout of a whole exchange.
+    /// Time limit for a request and its answer together.
     pub whole: Option<Duration>,
-    /// Age up to which an idle connection is used again; `None`: ureq's default, 15 s.
+    /// Time for which an idle connection is kept for further requests; `None`: ureq's default, 15 s.
     pub idle: Option<Duration>,
 }
 
@@ -37,10 +37,11 @@ struct TrustGeneration {
 }
 
 impl HttpClient {
-    /// Makes a client with the certificates of `trust`; without it, no TLS is used. `program` is sent as `User-Agent`.
+    /// Makes a client with the certificates of `trust`. If `trust` is `None`, the client uses no TLS.
+    /// `program` is sent as `User-Agent`.
     ///
     /// # Errors
-    /// [`TrustError::Key`].
+    /// [`TrustError::Key`] if TLS cannot use the private key.
     pub fn new(
         program: &'static str,
         trust: Option<Arc<ClientTrust>>,
@@ -71,7 +72,7 @@ impl HttpClient {
     /// Makes a client with these credentials, for enrolment.
     ///
     /// # Errors
-    /// [`TrustError::Key`].
+    /// [`TrustError::Key`] if TLS cannot use the private key.
     pub fn with_credentials(
         program: &'static str,
         credentials: &Credentials,

@@ -1,8 +1,8 @@
 //! Identity of a certificate's holder, as the certificate states it.
 //!
-//! Gleaner's own certificates state it in a URI among the subject's alternative names (RFC 5280, 4.2.1.6),
-//! which no public authority's certificate contains by chance: `gleaner:host:<id>`, `gleaner:reader:<name>`,
-//! `gleaner:client:<name>` or `gleaner:admin:<name>`.
+//! Gleaner's own certificates state the identity as a URI among the subject's alternative names (RFC 5280,
+//! 4.2.1.6): `gleaner:host:<id>`, `gleaner:reader:<name>`, `gleaner:client:<name>` or `gleaner:admin:<name>`.
+//! No public authority's certificate contains such a URI by chance.
 
 use crate::{Result, TrustError, hex};
 use rustls::pki_types::CertificateDer;

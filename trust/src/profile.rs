@@ -21,7 +21,7 @@ const BACKDATED: Duration = Duration::from_secs(86_400);
 pub struct Validity {
     /// First moment of validity.
     pub from: SystemTime,
-    /// Last moment of validity; limited by the authority's own.
+    /// Last moment of validity. It is limited by that of the authority's certificate.
     pub until: SystemTime,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
     let (subject, usages) = match role {
         Role::Collector { .. } => (COLLECTOR.to_owned(), vec![ServerAuth]),
         Role::Recruiter { .. } => (RECRUITER.to_owned(), vec![ServerAuth]),
-        // A host sends its rows as a client, and serves lent memory as a server.
+        // A host sends its rows to the collector as a client, and serves lent memory as a server.
         Role::Host { host_id } => (host_id.clone(), vec![ClientAuth, ServerAuth]),
         role => (role.name(), vec![ClientAuth]),
     };
@@ -101,7 +101,7 @@ fn common_name(name: &str) -> DistinguishedName {
     names
 }
 
-/// Time since 1970, in whole seconds, the precision of certificates.
+/// Time since 1970 in whole seconds, since certificates have no finer times.
 pub(crate) fn since_1970(time: SystemTime) -> Duration {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_secs(since.as_secs())

@@ -1,4 +1,4 @@
-//! Randomness from the kernel, by ring.
+//! Random numbers, which ring takes from the kernel.
 
 use crate::{Result, TrustError, provider};
 

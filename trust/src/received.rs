@@ -21,7 +21,7 @@ const LINE_CHARS: usize = 64;
 /// Summary of the revocation lists in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RevocationSummary {
-    /// Date of the newest list.
+    /// Time at which the newest list was made.
     pub made: SystemTime,
     /// Number of revoked certificates in all lists.
     pub certificates_count: usize,
@@ -98,7 +98,7 @@ impl ReceivedLists {
         true
     }
 
-    /// Lists signed by one of these authorities.
+    /// Received lists that one of these authorities signed.
     pub(crate) fn of(
         &self,
         authorities: &[CertificateDer<'_>],
@@ -154,7 +154,7 @@ pub(crate) fn signer(
     Ok(authorities.iter().position(has_signed))
 }
 
-/// Lists as one PEM text.
+/// Encodes lists as one PEM text.
 pub(crate) fn to_pem(lists: &[CertificateRevocationListDer<'_>]) -> String {
     let mut text = String::new();
     for list in lists {
@@ -184,7 +184,7 @@ pub fn count_signed_lists(pem: &str, authority_pem: &str) -> Result<usize> {
     Ok(lists.map_or(0, |lists| lists.0.len()))
 }
 
-/// Summary of lists; `None` without lists.
+/// Summary of these lists; `None` if there are none.
 pub(crate) fn summary(lists: &[CertificateRevocationListDer<'_>]) -> Option<RevocationSummary> {
     let mut summary = None::<RevocationSummary>;
     for list in lists {

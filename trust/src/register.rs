@@ -51,7 +51,7 @@ impl Record {
     }
 }
 
-/// The folder `issued/`.
+/// The folder `issued/` of an authority.
 pub(crate) struct Register {
     folder: PathBuf,
 }

@@ -20,7 +20,7 @@ pub struct KeyAndRequest {
 }
 
 impl KeyAndRequest {
-    /// Makes an ECDSA P-256 key.
+    /// Makes a new ECDSA P-256 key, and a request for a certificate for it.
     pub fn new() -> Result<Self> {
         let key = new_key()?;
         let mut params = CertificateParams::default();

@@ -1,4 +1,5 @@
-//! The revocation list (CRL, RFC 5280, 5), which the collector checks for every client.
+//! The authority's list of revoked certificates (CRL, RFC 5280, 5). The collector checks every client's
+//! certificate against it.
 
 use crate::certificate::system_time;
 use crate::profile::since_1970;
@@ -22,9 +23,9 @@ const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 /// Revoked certificates of the authority.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations {
-    /// Number of the list, which increases with each list (RFC 5280, 5.2.3).
+    /// Number of the list. Each list has a larger number than the one before (RFC 5280, 5.2.3).
     number: u64,
-    /// Time of revocation by serial number in hex digits.
+    /// Time of revocation of each certificate, by its serial number in hex digits.
     revoked: BTreeMap<String, SystemTime>,
 }
 

@@ -1,4 +1,4 @@
-//! A server's side of a connection.
+//! Certificates and TLS settings of a server.
 
 use crate::received::{self, ReceivedLists, RevocationSummary};
 use crate::watched::{WatchedFiles, parse_pem, read_pem};
@@ -45,7 +45,8 @@ enum Clients {
     Certified,
     /// Clients with a valid certificate, and clients without any certificate.
     Anonymous,
-    /// Clients with a certificate, checked with received revocation lists. An authority without a list has revoked no certificate.
+    /// Clients with a certificate, checked with received revocation lists. If no list of an authority was
+    /// received, none of its certificates counts as revoked.
     ByReceivedLists,
 }
 

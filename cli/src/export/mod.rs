@@ -94,7 +94,7 @@ fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
     }
 }
 
-/// Ids of the requested hosts; `None`: all.
+/// Ids of the requested hosts; `None` if all hosts are requested.
 fn hosts(args: &Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
     let hosts = args.host.iter().map(|host| host_id(host, dataset));
     let hosts = hosts.collect::<anyhow::Result<BTreeSet<_>>>()?;

@@ -1,4 +1,4 @@
-//! `gleaner import`: one match arm per source; the rest is the same for all sources.
+//! `gleaner import`: one match arm for each source. Everything else is the same for all sources.
 
 pub(crate) mod args;
 mod columns;

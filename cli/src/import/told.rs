@@ -115,7 +115,7 @@ pub(crate) fn summary_text(imported: &ImportSummary, dataset: &Path) -> String {
     text
 }
 
-/// Warnings about missing, contradicting or sparse data, each with its reason.
+/// Appends warnings about missing, contradicting or sparse data, each with its reason.
 fn append_warnings(text: &mut String, imported: &ImportSummary) {
     for what in &imported.unusable_parts {
         let _ = writeln!(text, "warning: left out: {what}.");

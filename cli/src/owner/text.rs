@@ -20,7 +20,7 @@ pub(super) fn done(lending: &LendingState, zone: &TimeZone) -> String {
     said + "\n"
 }
 
-/// State of lending.
+/// Text of `gleaner owner status`: state of lending.
 pub(super) fn status(lending: &LendingState, zone: &TimeZone) -> String {
     let quota = &lending.quota;
     let mut lines = vec![

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Suffix of the files from which the index is built.
+/// Suffix of the summary's file; the index is built from these files.
 const SUMMARY: &str = ".summary.json";
 /// Companion files of a page: a label, and the suffix that follows the week's name. Suffixes of folders end
 /// with a slash.
@@ -74,7 +74,7 @@ pub(super) fn publish(
         period,
         lead,
     };
-    // Written last, so that only complete weeks are in the index.
+    // The summary is written last, so that only complete weeks are in the index.
     write(
         &beside(&page, SUMMARY),
         serde_json::to_string_pretty(&kept)? + "\n",

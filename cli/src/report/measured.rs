@@ -32,8 +32,7 @@ pub(super) fn measure(
     parameters.until_time_ms = asked.span.as_ref().map(|s| s.until_ms);
     let now = analyze::findings_of(dataset, &parameters, "analyse");
     let now = match now {
-        // The manifest describes whole files; only the analysis knows whether the requested time has
-        // samples.
+        // Only the analysis knows whether the requested time has samples: the manifest describes whole files.
         Err(e) if is_no_samples_error(&e) && asked.span.is_some() => {
             return Err(asked.nothing(dataset, zone).into());
         }
@@ -67,7 +66,7 @@ fn before(
         from_time_ms: Some(from_ms),
         until_time_ms: Some(until_ms),
         measures: Findings::keys_where(|about| about.in_report == ReportUse::Compared),
-        // The comparison needs estimates only, no intervals.
+        // The comparison uses only the estimates, and no intervals of them.
         bootstrap_count: 0,
         ..chosen.clone()
     };

@@ -75,7 +75,7 @@ impl RequestedTime {
         }
     }
 
-    /// Bounds of the time before, if it may have samples.
+    /// Bounds of the time before; `None` if it can have no samples.
     pub(crate) fn before(&self, dataset: &Dataset) -> Option<(i64, i64)> {
         let (from, until) = (self.before_from_ms?, self.span.as_ref()?.from_ms);
         has_samples(dataset, from, until).then_some((from, until))
@@ -143,7 +143,7 @@ fn last_week(zone: &TimeZone, now: Timestamp) -> anyhow::Result<ISOWeekDate> {
     Ok(monday.checked_sub(1.week())?.iso_week_date())
 }
 
-/// Start of a day; not 00:00 if the clocks are set forward then.
+/// Start of a day. It is not 00:00 if the clocks are set forward at that time.
 fn midnight_ms(day: Date, zone: &TimeZone) -> anyhow::Result<i64> {
     let begin = day
         .to_zoned(zone.clone())

@@ -21,7 +21,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// A scenario that was run, and its rows.
+/// A scenario that was run, and the rows of its results.
 pub(crate) struct Results<'a> {
     /// Name of the scenario.
     name: &'a str,

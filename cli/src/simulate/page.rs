@@ -1,4 +1,4 @@
-//! Page that plots the rows' benefit against their cost.
+//! Page that plots the benefit of each row against its cost.
 
 use super::Results;
 use anyhow::Context;

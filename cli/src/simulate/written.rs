@@ -1,4 +1,5 @@
-//! Rows as JSON and CSV. The output does not depend on time, machine or number of CPUs.
+//! Results of a simulation as JSON and CSV. They do not depend on the time, the machine or the number of
+//! CPUs.
 
 use super::Results;
 use gleaner_simulator::sweep::{MEASURES, Row, Unit, Workload};

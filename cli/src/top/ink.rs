@@ -20,8 +20,8 @@ enum Colours {
     True,
 }
 
-/// Parts with their own colour: the report's colours (reports/assets/style.css), for light and dark
-/// backgrounds.
+/// Parts of a frame that have a colour of their own. The colours are those of the report
+/// (reports/assets/style.css), for light and dark backgrounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
     Category(Category),

@@ -28,7 +28,8 @@ pub(super) enum NextStep {
     Quit,
 }
 
-/// Restores the terminal when dropped; after a panic, ratatui's hook does so before the message is printed.
+/// Restores the terminal when dropped. After a panic, ratatui's hook restores it earlier, before the panic's
+/// message is printed.
 struct TerminalGuard;
 
 impl Drop for TerminalGuard {

@@ -26,7 +26,7 @@ const SERVER_ENDS: Duration = Duration::from_secs(30 * 86_400);
 /// renewal is due after two thirds.
 const HOST_ENDS: f64 = 0.75;
 
-/// Files of a certificate, by kind of holder.
+/// Paths of a certificate's files, for a host or for a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Files {
     Host(ClientPaths),

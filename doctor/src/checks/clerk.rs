@@ -111,7 +111,7 @@ pub(crate) fn judge_methods(methods: AttachMethods) -> Finding {
     }
 }
 
-/// An entry of `gleaner-clerk attachments`.
+/// An attachment in the output of `gleaner-clerk attachments`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Attachment {
     name: String,

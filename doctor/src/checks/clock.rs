@@ -1,4 +1,4 @@
-//! Check that the clock is synchronised, from the kernel (adjtimex(2)), without any daemon.
+//! Checks whether the clock is synchronised. The kernel says so (adjtimex(2)), whichever daemon does it.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -12,7 +12,7 @@ const DIFFERENCE_MS: i64 = 60_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     is_synchronised: bool,
-    /// Maximum error, in microseconds.
+    /// Largest possible error of the clock, in microseconds.
     error_us: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Status of the collector and its hosts, from its local address.
+//! Checks of the collector and its hosts, with the status that the collector reports at its local address.
 
 use crate::command::within;
 use crate::finding::Finding;
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct CollectorReport {
     hosts_count: u64,
     silent_count: u64,
-    /// Severity and text of the collector's problems.
+    /// Problems that the collector reports: severity and text of each.
     problems: Vec<(String, String)>,
 }
 
@@ -38,9 +38,9 @@ pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
 
 /// Commands that fix faults of the collector.
 pub(crate) struct CollectorRemedies {
-    /// Command that shows more of the status.
+    /// Command that shows more of the collector's status.
     pub(crate) look: String,
-    /// Command that makes a token for a host.
+    /// Command that makes a token with which a host can enrol.
     pub(crate) invite: String,
     /// Command that restarts the collector.
     pub(crate) start: String,

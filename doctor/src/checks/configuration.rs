@@ -16,7 +16,7 @@ const SUBJECT: &str = "configuration";
 /// error says why the program could not be run.
 pub(crate) type Answer = Result<Option<CheckResult>, String>;
 
-/// Runs the daemon's program with the environment variables of its unit.
+/// Runs `check-config` of the daemon's program, with the environment variables of the daemon's unit.
 pub(crate) fn read(
     place: &Place,
     daemon: Daemon,

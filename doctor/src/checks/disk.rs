@@ -1,4 +1,4 @@
-//! Free space on a daemon's disk.
+//! Checks whether a daemon's disk has enough free space.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -13,7 +13,7 @@ const SUBJECT: &str = "disk";
 pub(crate) struct Need {
     /// Free space below which the daemon stores nothing more.
     pub(crate) least_bytes: u64,
-    /// Free space that is sufficient.
+    /// Free space with which no warning is given.
     pub(crate) enough_bytes: u64,
 }
 

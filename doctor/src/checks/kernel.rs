@@ -63,7 +63,7 @@ fn swap_bytes(text: &str) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Judges the kernel for these daemons.
+/// Judges whether the kernel has the features that these daemons use.
 pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
     let (traces, lends) = (
         daemons.contains(&Daemon::Agent),

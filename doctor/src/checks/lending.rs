@@ -1,4 +1,4 @@
-//! Status of the memory server, from the owner's socket.
+//! Checks of the memory server, with the status from its owner socket.
 
 use crate::finding::Finding;
 use crate::message::Message;

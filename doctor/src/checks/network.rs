@@ -25,7 +25,7 @@ pub(crate) struct Approach {
     address: Option<Address>,
     /// Text about each step that succeeded: its result and duration.
     steps: Vec<String>,
-    /// Result of the last step.
+    /// Result of the last step, or the reason why it failed.
     end: Result<End, Trouble>,
 }
 
@@ -48,7 +48,7 @@ enum Trouble {
     Refused,
     Timeout(&'static str),
     Connection(String),
-    /// The server's certificate is not from our authority.
+    /// Another authority than ours issued the server's certificate.
     Authority,
     ServerExpired,
     ServerName,
@@ -151,7 +151,7 @@ fn resolve(address: &Address) -> Result<Vec<SocketAddr>, Trouble> {
     }
 }
 
-/// Connects to the first address that accepts the connection.
+/// Connects to these addresses in turn, until one accepts the connection.
 fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Trouble> {
     let begin = Instant::now();
     let mut trouble = Trouble::Timeout("connection");
@@ -220,7 +220,7 @@ pub(crate) struct NetworkRemedies<'a> {
     pub(crate) start: String,
     /// Command that gets this host a new certificate.
     pub(crate) enrol: String,
-    /// Command that edits the address.
+    /// Command that edits the server's address in the configuration.
     pub(crate) address: String,
 }
 

@@ -1,4 +1,4 @@
-//! Status of the recruiter, from its local address.
+//! Check of the recruiter, with the answer at its local address.
 
 use crate::exchange;
 use crate::finding::Finding;

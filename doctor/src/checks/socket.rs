@@ -10,7 +10,7 @@ use std::path::Path;
 
 const SUBJECT: &str = "socket";
 
-/// Outcome of connecting to a socket.
+/// Result of an attempt to connect to a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Answered,
@@ -48,7 +48,7 @@ fn group_of(socket: &Path) -> Option<String> {
     })
 }
 
-/// Judges the connection; `start` is the command that restarts the daemon.
+/// Judges the result of the attempt. `start` is the command that restarts the daemon.
 pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Finding {
     let shown = socket.display();
     let missing = |why: &str| {

@@ -1,4 +1,4 @@
-//! State of the daemon's unit, from systemd.
+//! Check of the daemon's unit, with the state that systemd reports.
 
 use crate::command::ask;
 use crate::daemon::Daemon;
@@ -15,12 +15,12 @@ const PROPERTIES: &str = "--property=LoadState,ActiveState,SubState,UnitFileStat
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     NoSystemd,
-    /// systemd does not answer; holds the reason.
+    /// systemd runs this host, but does not answer; holds the reason.
     Silent(String),
     Shown(UnitProperties),
 }
 
-/// A unit's properties.
+/// Properties of a unit, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnitProperties(BTreeMap<String, String>);
 

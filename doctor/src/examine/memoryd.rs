@@ -99,7 +99,7 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     recruiters::ways(patient, recruiters, Some(&files), &enrol, is_own)
 }
 
-/// URL of the collector at which this host is enrolled.
+/// URL of the collector with which this host is enrolled, from the file that the enrolment wrote.
 fn collector(file: &PathBuf) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     match text.trim() {

@@ -30,13 +30,13 @@ pub(super) struct Examination {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Facts about a daemon, collected before its own checks.
+/// Facts about a daemon that are collected before the checks of this daemon alone.
 struct Patient<'a> {
     place: &'a Place,
     daemon: Daemon,
     unit: unit::Unit,
     program: program::Program,
-    /// The program's answer to `check-config`; `None`: the program does not exist.
+    /// Answer of the daemon's program to `check-config`; `None` if the program does not exist.
     checked: Option<configuration::Answer>,
     settings: Settings,
     process: Option<Process>,
@@ -46,7 +46,7 @@ struct Patient<'a> {
     is_asked: bool,
 }
 
-/// Examines a daemon; `is_asked`: it was named on the command line.
+/// Examines a daemon. `is_asked`: the daemon was named on the command line.
 pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examination {
     let unit = unit::read(place, daemon);
     let process = process::find(place, daemon, unit.main_pid());

@@ -14,7 +14,7 @@ struct ReplayLog {
     hosts: BTreeMap<String, BTreeMap<String, String>>,
     /// Times at which each host was turned on (true) or off (false).
     states: BTreeMap<String, Vec<(i64, bool)>>,
-    /// Times at which each host's share changed.
+    /// Times at which the share of each host's speed changed, with the new share.
     shares: BTreeMap<String, Vec<(i64, f64)>>,
 }
 

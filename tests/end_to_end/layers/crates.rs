@@ -130,7 +130,7 @@ fn heavy_dependencies_stay_in_their_crates() {
         let named = dependencies(&row.name, &sections);
         let name = &row.name;
         for heavy in &heavy {
-            let family = format!("{heavy}-"); // polars-arrow is polars too
+            let family = format!("{heavy}-"); // polars-arrow belongs to polars, too
             let names = named.iter().any(|n| n == *heavy || n.starts_with(&family));
             let may = row.isolates.contains(*heavy);
             assert!(

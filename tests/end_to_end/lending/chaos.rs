@@ -103,7 +103,7 @@ struct ClientLease {
 /// What the client knows, and what it does not know for certain.
 #[derive(Default)]
 struct Client {
-    /// All leases ever granted, by id.
+    /// All leases that the client was ever granted, by id.
     told: BTreeMap<String, ClientLease>,
     keys: BTreeSet<String>,
     /// Hosts that are disconnected from a recruiter.

@@ -1,4 +1,4 @@
-//! A client of recruiters, over plain HTTP on loopback.
+//! A client that sends requests to recruiters, over plain HTTP on loopback.
 
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};

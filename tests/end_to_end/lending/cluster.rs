@@ -206,7 +206,7 @@ impl Host {
         let text = format!(
             "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
              announce_every = \"{announce_every}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"127.0.0.1:0\"\n\
-             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // slow: only a revocation is quicker
+             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // so slow that only a revocation is quicker
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),

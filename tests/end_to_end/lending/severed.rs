@@ -86,7 +86,7 @@ impl Loads {
     }
 }
 
-/// Bytes used on each host, in the order of the hosts' numbers.
+/// Bytes that the clerk uses on each of the two hosts, in the order of the hosts' numbers.
 fn used_bytes(status: &Value) -> [u64; 2] {
     let servers = status["servers"].as_array().unwrap();
     [0, 1].map(|n: u64| {

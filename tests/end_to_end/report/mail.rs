@@ -20,7 +20,7 @@ fn sendmail(folder: &Path, script: &str) -> PathBuf {
     path
 }
 
-/// Names and values of the header fields, unfolded.
+/// Names and values of the header fields of a message. Fields that were folded into several lines are joined.
 fn header(message: &str) -> Vec<(String, String)> {
     let (header, _) = message.split_once("\r\n\r\n").unwrap();
     let unfolded = header.replace("\r\n ", " ").replace("\r\n\t", " ");

@@ -1,4 +1,4 @@
-//! An authority's certificates, records and revocations.
+//! Tests of the certificates that an authority makes, of its register, and of revocations.
 
 use crate::deployment::{Deployment, HOST, OTHER_HOST, collector, host, reader};
 use gleaner_trust::certificate::{self, dates, renewal_due};

@@ -1,4 +1,4 @@
-//! Accepted and rejected peers, in real handshakes.
+//! Checks in real handshakes which peers are accepted and which are rejected.
 
 use crate::deployment::{ConnectionViews, Deployment, HOST, collector, connect, host, reader};
 use gleaner_trust::{

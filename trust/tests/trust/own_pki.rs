@@ -1,5 +1,5 @@
-//! A foreign PKI: made with OpenSSL, with RSA keys, an intermediate authority, and names that are
-//! not Gleaner's.
+//! Tests with a foreign PKI. It is made with OpenSSL, and has RSA keys, an intermediate authority, and names
+//! that are not Gleaner's.
 
 use crate::deployment::{ConnectionViews, connect};
 use gleaner_trust::{ClientPaths, ClientTrust, Peer, ServerPaths, ServerTrust};

@@ -1,4 +1,4 @@
-//! Revocation lists received over the network.
+//! Tests of revocation lists that are received over the network.
 
 use crate::deployment::{Deployment, HOST, OTHER_HOST, collector, connect, host, reader};
 use gleaner_trust::{ClientTrust, MOST_RECEIVED_BYTES, Role, ServerTrust, TrustError};

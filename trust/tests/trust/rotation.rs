@@ -1,4 +1,4 @@
-//! Files replaced while they are in use.
+//! Tests in which certificate files are replaced while a server or client uses them.
 
 use crate::deployment::{Deployment, HOST, collector, connect, host, replace};
 use gleaner_trust::{ClientTrust, ServerTrust, TrustError, fingerprint};

@@ -10,7 +10,7 @@ use devtools::Browser;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Names of Chromium's programs.
+/// Names under which Chromium may be installed.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -67,7 +67,7 @@ type Pictures = Vec<(String, Vec<u8>)>;
 fn printed(chromium: &Path, page: &Path) -> anyhow::Result<(Vec<u8>, Pictures)> {
     let page = std::path::absolute(page)?;
     let mut browser = Browser::start(chromium)?;
-    // As wide as an A4 page allows, with double resolution.
+    // The picture is as wide as an A4 page allows, with double resolution.
     let screen = json!({ "width": 1000, "height": 800, "deviceScaleFactor": 2, "mobile": false });
     browser.ask("Emulation.setDeviceMetricsOverride", screen)?;
     let light = json!({ "features": [{ "name": "prefers-color-scheme", "value": "light" }] });

@@ -21,7 +21,7 @@ pub(super) const ALL: [Column; 8] = [
     Column::Age,
 ];
 
-/// Priority of the columns on a narrow terminal.
+/// Order in which columns get room on a narrow terminal.
 const KEPT: [Column; 8] = [
     Column::Host,
     Column::Available,

@@ -36,7 +36,7 @@ pub(super) struct Sample {
     pub(super) quota_bytes: Option<u64>,
     pub(super) idle_quota_bytes: Option<u64>,
     pub(super) owner: Owner,
-    /// Idle time at the collector's time, in ms; only in the state `idle`.
+    /// Length of the idle period until the collector's answer, in ms; only in the state `idle`.
     pub(super) idle_ms: Option<i64>,
     pub(super) owner_idle_ms: Option<i64>,
     pub(super) load5: Option<f64>,

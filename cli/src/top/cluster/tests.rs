@@ -15,7 +15,7 @@ use gleaner_schemas::live::HostState;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::time::{Duration, Instant};
 
-/// 2026-11-22 14:03:27 UTC.
+/// Time of all frames: 2026-11-22 14:03:27 UTC.
 const NOW_MS: i64 = 1_795_356_207_000;
 const URL: &str = "http://127.0.0.1:7480";
 const GIB: u64 = 1 << 30;

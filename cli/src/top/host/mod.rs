@@ -46,7 +46,7 @@ struct Host {
     /// Reason why /proc cannot be read.
     unreadable: Option<String>,
     interval: Duration,
-    /// True if frames follow each other and keys work.
+    /// True if the view is updated and keys work; false if only one frame is printed.
     is_watched: bool,
     /// MemAvailable at each reading.
     looks: Vec<u64>,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
-/// 2026-11-22 14:03:27 UTC.
+/// Time of all frames: 2026-11-22 14:03:27 UTC.
 const TIME_MS: i64 = 1_795_356_207_000;
 const NOW: FrameTime = FrameTime {
     time_ms: TIME_MS,
