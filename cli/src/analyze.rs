@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let findings = findings(&args.dataset, &parameters)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
-        // Written in pieces: a fleet's document may be large.
+        // The document is written piece by piece: the JSON text of a large fleet takes much memory.
         serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Parameters of the measures; options not given keep the paper's value.
+/// Parameters of the measures, from the command's options. Parameters without an option have their defaults.
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
         minimum_period_s: measures.minimum_period.as_secs_f64(),
@@ -140,8 +140,9 @@ pub(crate) fn findings_of(
     Ok(findings)
 }
 
-/// Makes glibc keep freed memory. Each host's columns are as large as the previous host's; by default glibc
-/// would return them to the kernel and get them back page by page for every host (a sixth of the time).
+/// Makes glibc keep freed memory. Each host's columns are as large as the previous host's. By default glibc
+/// would return their memory to the kernel after each host and get it back page by page, which took a sixth
+/// of the time.
 fn keep_freed_memory() {
     const LARGEST_BYTES: i32 = 1 << 30;
     // SAFETY: mallopt(3) sets two numbers; no thread of the analysis runs yet.

@@ -70,8 +70,8 @@ fn status_address(text: &str) -> Result<StatusAddress, String> {
 const LOOPBACK: &str = "127.0.0.1";
 /// Validity of the enrolment token, which is used immediately.
 const TOKEN: Duration = Duration::from_secs(300);
-/// Batch interval: frequent enough for a dataset that is read occasionally, and rare enough for few
-/// small files.
+/// Interval between batches. The dataset is only read occasionally, so batches can be rare: shorter intervals
+/// would make many small files.
 const SHIPPED_EVERY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
@@ -111,21 +111,22 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
         .map_err(|reason| anyhow!("cannot seal: {reason}"))
 }
 
-/// Ships at each interval, and once more at the end.
+/// Sends the agent's new records to the collector at each interval, and once more at the end.
 fn ship_until(config: &AgentConfig, every: Duration, stopped: &Receiver<()>) -> anyhow::Result<()> {
     loop {
         let wait = stopped.recv_timeout(every);
         let shipped = ship::ship_once(config);
         match (wait, shipped) {
             (Err(RecvTimeoutError::Timeout), Ok(_)) => {}
-            // Shipping is retried; the records stay in the agent's database.
+            // A failed attempt is repeated later: the records stay in the agent's database.
             (Err(RecvTimeoutError::Timeout), Err(e)) => eprintln!("gleaner: {e}"),
             (_, last) => return Ok(last.map(drop)?),
         }
     }
 }
 
-/// Certificate authority in this folder, which certifies only the two ends of one connection.
+/// Opens the certificate authority in the folder `pki`, or creates it. It certifies only this collector and
+/// this agent.
 fn authority(pki: &Path) -> anyhow::Result<Authority> {
     let authority = if pki.join("authority.crt").exists() {
         Authority::open(pki)?

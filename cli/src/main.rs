@@ -34,7 +34,7 @@ use tables::plain;
 fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(code) => code,
-        // For `gleaner analyze … | head`: the reader closed the pipe.
+        // The reader closed the pipe, as in `gleaner analyze … | head`: this is not an error.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::EmptyReport>() => {
             let _ = writeln!(

@@ -15,7 +15,7 @@ fn command(program: Program) -> Command {
 pub(crate) fn completions(args: &Completions) -> anyhow::Result<()> {
     let mut command = command(args.of);
     let name = command.get_name().to_owned();
-    let mut text = Vec::new(); // clap_complete panics on a closed pipe; a buffer does not
+    let mut text = Vec::new(); // clap_complete would panic on a closed pipe
     clap_complete::generate(args.shell, &mut command, name, &mut text);
     std::io::Write::write_all(&mut std::io::stdout(), &text)?;
     Ok(())

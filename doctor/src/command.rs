@@ -1,4 +1,4 @@
-//! Runs programs with a timeout.
+//! Runs other programs, and ends them after a timeout.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Timeout: programs answer within milliseconds, but a machine that is short of memory takes longer.
+/// Time limit of a program. Programs answer within milliseconds, but a machine that is short of memory takes
+/// longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 /// Maximum size of a program's output, in bytes.
@@ -16,24 +17,24 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProgramOutput {
-    /// Exit code; `None`: killed by a signal.
+    /// Exit code of the program; `None` if a signal killed it.
     pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) errors: String,
 }
 
-/// Runs a program until it ends.
+/// Runs a program, and waits until it ends.
 ///
 /// # Errors
-/// The reason why the program cannot be run, or its timeout; for display.
+/// Text for display: the program cannot be run, or it did not end in time.
 pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<ProgramOutput, String> {
     ask_with(program, arguments, &BTreeMap::new())
 }
 
-/// Runs a program with these variables in its environment.
+/// Runs a program like [`ask`], with these additional environment variables.
 ///
 /// # Errors
-/// As [`ask`].
+/// Errors of [`ask`].
 pub(super) fn ask_with(
     program: &Path,
     arguments: &[&str],
@@ -52,7 +53,7 @@ pub(super) fn ask_with(
     let read = |from: Option<Box<dyn Read + Send>>| {
         let mut bytes = Vec::new();
         if let Some(from) = from {
-            let _ = from.take(MOST_BYTES).read_to_end(&mut bytes); // keep what was read
+            let _ = from.take(MOST_BYTES).read_to_end(&mut bytes); // after an error, what was read is used
         }
         String::from_utf8_lossy(&bytes).into_owned()
     };
@@ -83,15 +84,15 @@ pub(super) fn ask_with(
     })
 }
 
-/// Runs work that may hang, in a thread; `None` after a timeout. The thread then continues until this process
-/// exits.
+/// Runs work that may hang in a thread of its own; returns `None` if the work does not end in time. The
+/// thread then continues until this process exits.
 pub(super) fn within<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     thread::spawn(move || {
-        let _ = sender.send(work()); // fails after the timeout
+        let _ = sender.send(work()); // fails if nobody waits any more
     });
     receiver.recv_timeout(patience).ok()
 }

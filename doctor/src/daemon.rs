@@ -29,7 +29,7 @@ impl Daemon {
         Self::Clerk,
     ];
 
-    /// Name in the diagnosis.
+    /// Name of the daemon in the diagnosis.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",

@@ -1,5 +1,5 @@
-//! A request over an open connection (HTTP/1.1, RFC 9112): returns only status, date
-//! and body.
+//! Sends one request over an open connection (HTTP/1.1, RFC 9112). Of the answer, only status, date and body
+//! are returned.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -10,12 +10,12 @@ const MOST_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Time of the header `Date`, ms since 1970-01-01 UTC.
+    /// Time in the answer's header `Date`, ms since 1970-01-01 UTC.
     pub(super) time_ms: Option<i64>,
     pub(super) body: String,
 }
 
-/// Requests `path` of `host`.
+/// Requests `path` from the server; `host` is sent in the header `Host`.
 ///
 /// # Errors
 /// Error of the connection, or an answer that is not HTTP.
@@ -37,8 +37,8 @@ pub(super) fn get(
             Ok(0) => break,
             Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            // A server that closes the connection without a TLS close has still
-            // answered.
+            // If the server closed the connection without closing TLS, a complete answer is valid
+            // nevertheless.
             Err(_) if parse(&bytes).is_some() => break,
             Err(e) => return Err(e),
         }

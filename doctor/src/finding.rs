@@ -1,4 +1,4 @@
-//! Findings of the checks.
+//! Findings, which are the results of checks.
 
 use super::message::Message;
 use gleaner_schemas::diagnosis::{Check, CheckState};
@@ -7,7 +7,7 @@ use gleaner_schemas::diagnosis::{Check, CheckState};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) subject: &'static str,
-    /// Message of the fault; `None` if all is well.
+    /// Message that describes the fault or warning; `None` if all is well.
     pub(super) message: Option<Message>,
     pub(super) text: String,
     /// Command that fixes the fault, with `sudo` if it needs root.
@@ -15,7 +15,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Finding without a fault.
+    /// Makes a finding that says that something is well.
     pub(super) fn ok(subject: &'static str, text: impl Into<String>) -> Self {
         Self {
             subject,
@@ -25,7 +25,7 @@ impl Finding {
         }
     }
 
-    /// Finding of a fault.
+    /// Makes a finding of a fault or warning.
     pub(super) fn of(message: Message, subject: &'static str, text: impl Into<String>) -> Self {
         Self {
             message: Some(message),
@@ -43,8 +43,7 @@ impl Finding {
         self.message.map_or(CheckState::Ok, Message::state)
     }
 
-    /// Converts it for the reader: without `sudo` for root, and without control
-    /// characters.
+    /// Converts the finding for display: without `sudo` if the user is root, and without control characters.
     pub(super) fn into_check(self, daemon: &str, is_root: bool) -> Check {
         let state = self.state();
         let remedy = self.remedy.map(|command| match is_root {
@@ -62,7 +61,7 @@ impl Finding {
     }
 }
 
-/// Text in one line, without control characters for a terminal.
+/// Text in one line. Control characters are replaced, since a terminal would obey them.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };

@@ -55,7 +55,7 @@ pub fn diagnose(args: &Doctor) -> Diagnosis {
             .collect(),
     };
     let mut examined = all(&place, &wanted, asked);
-    // Unused daemons come last.
+    // Daemons that are not used come last.
     examined.sort_by_key(|examined| !examined.is_used);
     let used: Vec<Daemon> = examined
         .iter()
@@ -95,7 +95,7 @@ pub fn diagnose(args: &Doctor) -> Diagnosis {
     }
 }
 
-/// Examines all daemons concurrently, so that slow ones do not delay others.
+/// Examines all daemons at the same time, so that slow daemons do not delay others.
 fn all(place: &Place, wanted: &[Daemon], asked: &[Daemon]) -> Vec<Examination> {
     thread::scope(|scope| {
         let each = wanted

@@ -15,7 +15,7 @@ macro_rules! messages {
             /// All messages, in the order of docs/doctor.md.
             const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Code by which people and programs identify it.
+            /// Code by which people and programs identify the message.
             pub(super) const fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
@@ -330,7 +330,7 @@ mod tests {
         assert!(Message::ALL.iter().all(|m| m.state() != CheckState::Ok));
     }
 
-    /// The expected text is the output of `gleaner doctor --messages`.
+    /// If this test fails, replace that part of docs/doctor.md by the output of `gleaner doctor --messages`.
     #[test]
     fn the_page_has_every_message_as_it_stands_here() {
         let page = include_str!("../../docs/doctor.md");

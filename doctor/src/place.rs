@@ -1,4 +1,4 @@
-//! Paths of files: on this host, or in captured trees and tests.
+//! Paths of files on this host, or in captured trees and tests.
 
 use super::daemon::Daemon;
 use super::user::User;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 pub(super) const CONFIGURATION: &str = "/etc/gleaner";
 const STATE: &str = "/var/lib/gleaner";
 const RUNTIME: &str = "/run/gleaner";
-/// Folders of programs that a user's PATH may lack.
+/// Folders with programs that may be missing in a user's PATH.
 const PROGRAMS: [&str; 5] = ["/usr/bin", "/usr/local/bin", "/usr/sbin", "/bin", "/sbin"];
 
-/// Paths to examine, and the user.
+/// Paths that the doctor examines, and the user who runs it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) configuration: PathBuf,
@@ -22,7 +22,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Path of a program: in the given folder, on the PATH, or where packages install programs.
+    /// Finds a program: in the folder given by `--programs`, in the PATH, or in the folders where packages
+    /// install programs.
     pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = self.programs.iter().cloned();
@@ -48,12 +49,13 @@ impl Place {
         self.configuration.join(daemon.file())
     }
 
-    /// Returns true if the daemons find their configuration without an option.
+    /// Returns true if the configuration is in the folder where daemons look for it by default.
     pub(super) fn is_usual(&self) -> bool {
         self.configuration == Path::new(CONFIGURATION)
     }
 
-    /// Command line of a daemon's program, with the examined configuration.
+    /// Command line of a daemon's program. It names the examined configuration if that is not in the default
+    /// folder.
     pub(super) fn line(&self, daemon: Daemon, command: &str) -> String {
         let program = match &self.programs {
             Some(folder) if folder.join(daemon.program()).is_file() => {
@@ -68,12 +70,13 @@ impl Place {
         format!("{program} {command}{configuration}")
     }
 
-    /// Command line of `gleaner` itself, as it was called.
+    /// Command line of `gleaner` itself with this command.
     pub(super) fn gleaner(&self, command: &str) -> String {
         format!("gleaner {command}")
     }
 
-    /// Path of a daemon's state: the system's, or for a user's own daemon in the user's home.
+    /// Path of a file in the daemons' state folder: the system's folder, or the one in the user's home for a
+    /// user's own daemon.
     pub(super) fn state(&self, file: &str) -> PathBuf {
         let home =
             || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
@@ -84,7 +87,7 @@ impl Place {
         )
     }
 
-    /// Path of a socket.
+    /// Path of a socket: the system's, or the user's for a user's own daemon.
     pub(super) fn runtime(&self, file: &str) -> PathBuf {
         let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         self.one_of(
@@ -93,7 +96,7 @@ impl Place {
         )
     }
 
-    /// The user's own file if it exists and the system's does not; otherwise the system's.
+    /// Returns `own` if that file exists, `system` does not, and the user is not root; otherwise `system`.
     fn one_of(&self, system: PathBuf, own: Option<PathBuf>) -> PathBuf {
         let is_gone = |path: &Path| {
             std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)

@@ -5,13 +5,13 @@ use super::place::Place;
 use std::fs;
 use std::path::Path;
 
-/// Numbers of capabilities (capabilities(7)).
+/// Numbers of the capabilities that daemons need (capabilities(7)).
 pub(super) const IPC_LOCK: u32 = 14;
 pub(super) const SYS_NICE: u32 = 23;
 pub(super) const SYS_RESOURCE: u32 = 24;
 
-/// Options of daemons that do not belong to this host's installation: those of tests, labs or
-/// experiments.
+/// If a daemon was started with one of these options, it does not belong to this host's installation, but to
+/// a test, a lab or an experiment.
 const ELSEWHERE: [&str; 6] = [
     "--config",
     "--database",
@@ -29,7 +29,7 @@ pub(super) struct Process {
     pub(super) uid: Option<u32>,
     /// Effective capabilities, one bit each.
     pub(super) capabilities: Option<u64>,
-    /// Hard limits; inside, `None` means unlimited.
+    /// Hard limits. The outer `None` means unknown, the inner one unlimited.
     pub(super) files_limit: Option<Option<u64>>,
     pub(super) locked_limit_bytes: Option<Option<u64>>,
     pub(super) priority_limit: Option<Option<u64>>,
@@ -69,7 +69,8 @@ impl Process {
     }
 }
 
-/// The process of a daemon: that of its unit, or one with its name and this configuration.
+/// Finds the process of a daemon: the main process of its unit, or a process with its name and this
+/// configuration.
 pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Option<Process> {
     let folder = |pid: u32| place.proc_root.join(pid.to_string());
     if let Some(pid) = main_pid.filter(|pid| folder(*pid).exists()) {
@@ -97,8 +98,8 @@ pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Opti
     Some(Process::read(&folder(pid), pid))
 }
 
-/// Returns true for a process in a container or in a lab's network, whose process or network namespace
-/// differs from the doctor's. Returns false if this user may not read the namespaces.
+/// Returns true for a process in a container or in a lab's network: its process or network namespace differs
+/// from the doctor's. Returns false if this user may not read the namespaces.
 fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     let namespace =
         |who: &str, kind: &str| fs::read_link(proc_root.join(who).join("ns").join(kind)).ok();
@@ -108,7 +109,8 @@ fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     })
 }
 
-/// Returns true if the process is the daemon; the kernel truncates names to 15 bytes.
+/// Returns true if a process with this name and these arguments is the daemon. The kernel truncates names to
+/// 15 bytes.
 fn is_daemon(daemon: Daemon, name: &str, arguments: &[&str]) -> bool {
     let program = daemon.program();
     name == program.get(..15).unwrap_or(program) && arguments.contains(&daemon.command())
@@ -187,7 +189,7 @@ mod tests {
         namespaces("7", "net:[3]");
         namespaces("8", "net:[2]");
         let anothers = [7, 8, 9].map(|pid| is_in_another_namespace(proc_root.path(), pid));
-        assert_eq!(anothers, [true, false, false]); // this user may not read 9
+        assert_eq!(anothers, [true, false, false]); // this user may not read the namespaces of process 9
     }
 
     proptest::proptest! {

@@ -1,4 +1,5 @@
-//! The few configuration keys of a daemon that the doctor needs, as the daemon's `check-config` reports them.
+//! The few configuration keys of a daemon that the doctor needs. Their values come from the daemon's
+//! `check-config`.
 
 use super::daemon::Daemon;
 use super::place::Place;
@@ -9,19 +10,19 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings of a daemon; keys that are not set have their defaults.
+/// Settings of a daemon. If a key is not set, the daemon uses its default.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) table: toml::Table,
     /// True if there is a configuration file.
     pub(super) is_there: bool,
-    /// Reason why an existing file could not be read.
+    /// Reason why an existing configuration file could not be read.
     pub(super) unread: Option<String>,
 }
 
 impl Settings {
-    /// Takes the settings from the daemon's answer. Without an answer, or if the configuration is wrong, the
-    /// keys in the files are used.
+    /// Takes the settings from the daemon's answer `checked`. If there is no answer, or the configuration is
+    /// invalid, takes the keys from the files.
     pub(super) fn read(place: &Place, daemon: Daemon, checked: Option<&CheckResult>) -> Self {
         let path = place.configuration_of(daemon);
         let known = checked.and_then(|checked| checked.settings.clone());
@@ -29,7 +30,7 @@ impl Settings {
             table: known.unwrap_or_else(|| keys_in_file(&path)),
             ..Self::default()
         };
-        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // check-config reports the fault
+        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // an error here is a finding of check-config
         for file in std::iter::once(path).chain(drop_ins) {
             match File::open(&file) {
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
@@ -43,7 +44,8 @@ impl Settings {
         settings
     }
 
-    /// Value of a key, with dots after table names; `None` if it is empty or missing.
+    /// Value of a key as text; `None` if the key is missing or its value empty. A key in a table is written
+    /// `table.key`.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         let text = match self.value(key)? {
             toml::Value::String(text) => text.trim().to_owned(),
@@ -69,7 +71,7 @@ impl Settings {
         interval::parse(&self.text(key)?).ok()
     }
 
-    /// A list of texts.
+    /// Texts in the list that is the value of a key.
     pub(super) fn list(&self, key: &str) -> Vec<String> {
         let items = self.value(key).and_then(toml::Value::as_array);
         let texts = items.into_iter().flatten().filter_map(toml::Value::as_str);

@@ -1,14 +1,14 @@
-//! The diagnosis for display: grouped by daemon and aligned; commands stay on one line so that
-//! they can be copied.
+//! Formats the diagnosis for display, grouped by daemon and aligned. Commands stay on one line so that they
+//! can be copied.
 
 use gleaner_schemas::diagnosis::{Check, CheckState, Diagnosis};
 use std::fmt::Write;
 
-/// Width of the state, that of "not used".
+/// Width of the column for states: the longest state is "not used".
 const STATE_COLUMNS: usize = 8;
-/// Minimum width of the subject, that of "collector".
+/// Minimum width of the column for subjects: a subject as long as "collector" fits.
 const LEAST_SUBJECT_COLUMNS: usize = 9;
-/// Width below which no text is wrapped.
+/// Minimum width of wrapped text, even if the terminal is narrower.
 const LEAST_COLUMNS: usize = 24;
 
 /// Formats the diagnosis in lines of at most `columns` columns; commands are never wrapped.
@@ -50,7 +50,7 @@ pub fn text(diagnosis: &Diagnosis, columns: usize, has_colours: bool) -> String 
     text
 }
 
-/// Width of the output, and whether it has colours.
+/// Widths of the output, and whether it has colours.
 struct Page {
     subject_columns: usize,
     columns: usize,
@@ -80,7 +80,7 @@ impl Page {
     }
 }
 
-/// Summary in one line.
+/// Summary: numbers of faults, warnings and checks without fault, and the duration.
 fn summary(diagnosis: &Diagnosis) -> String {
     let of = |count: u64, one: &str, many: &str| {
         format!("{count} {}", if count == 1 { one } else { many })
@@ -122,7 +122,7 @@ const fn colour(state: CheckState) -> &'static str {
     }
 }
 
-/// Text with "Select Graphic Rendition" (ECMA-48, 8.3.117).
+/// Paints text with the escape sequence "Select Graphic Rendition" (ECMA-48, 8.3.117).
 fn paint(text: &str, rendition: &str, has_colours: bool) -> String {
     match has_colours {
         true => format!("\x1b[{rendition}m{text}\x1b[0m"),
@@ -130,7 +130,7 @@ fn paint(text: &str, rendition: &str, has_colours: bool) -> String {
     }
 }
 
-/// Wraps text into lines of at most `width` characters, except for longer words.
+/// Wraps text into lines of at most `width` characters. A longer word has a line of its own.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     let mut length = 0;

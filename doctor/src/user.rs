@@ -1,5 +1,5 @@
-//! Users and their file permissions: by owner, group and mode (path_resolution(7)); access control lists are
-//! ignored.
+//! Users and their file permissions, from owner, group and mode (path_resolution(7)). Access control lists
+//! are ignored.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ pub(super) struct User {
     pub(super) groups: Vec<u32>,
 }
 
-/// Returns the number of a group by /etc/group.
+/// Returns the number of the group with this name, from /etc/group.
 #[must_use]
 pub fn group_id(name: &str) -> Option<u32> {
     let text = fs::read_to_string("/etc/group").unwrap_or_default();
@@ -37,7 +37,7 @@ impl User {
         }
     }
 
-    /// User by number; without an entry in /etc/passwd, the number is the name.
+    /// User with this number. If /etc/passwd has no entry for the number, the number is also the name.
     pub(super) fn of(uid: u32) -> Self {
         let unknown = || Self {
             name: uid.to_string(),
@@ -47,12 +47,12 @@ impl User {
         Self::found(|_, of_user| of_user == uid).unwrap_or_else(unknown)
     }
 
-    /// User by name, from /etc/passwd.
+    /// User with this name, from /etc/passwd.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::found(|of_user, _| of_user == name)
     }
 
-    /// The user with these groups added, by name or number.
+    /// The same user with more groups, each given by name or number.
     pub(super) fn with_groups(mut self, names: &[String]) -> Self {
         let text = fs::read_to_string("/etc/group").unwrap_or_default();
         for name in names {
@@ -70,7 +70,7 @@ impl User {
         Self::parse(&passwd, &group, is_wanted)
     }
 
-    /// Parses the user from passwd(5) and group(5).
+    /// Finds the first wanted user in the text of passwd(5), and their groups in the text of group(5).
     fn parse(passwd: &str, group: &str, is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
         passwd.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
@@ -91,7 +91,7 @@ impl User {
         })
     }
 
-    /// Returns true if a group of this name exists and has the user as a member.
+    /// Returns true if there is a group of this name and the user is a member.
     pub(super) fn shares_a_group(&self, name: &str) -> bool {
         let text = fs::read_to_string("/etc/group").unwrap_or_default();
         let mut named = groups(&text).filter(|group| group.0 == name);
@@ -103,7 +103,7 @@ impl User {
     }
 }
 
-/// Name, number and members of each group.
+/// Name, number and members of each group in the text of /etc/group.
 fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
@@ -140,7 +140,7 @@ impl Node {
         })
     }
 
-    /// Returns true if the mode allows `user` this access. Root may do everything except execute a file that
+    /// Returns true if the mode allows `user` this access. Root may do everything, except execute a file that
     /// nobody may execute.
     pub(super) fn lets(self, user: &User, want: FileUse) -> bool {
         let shift = match () {
@@ -167,7 +167,7 @@ pub(super) enum Access {
     Unseen(PathBuf),
 }
 
-/// Checks that `user` may read or write `path`, and enter all folders above it.
+/// Checks whether `user` may use `path` in these ways, and may enter all folders above it.
 pub(super) fn access(user: &User, path: &Path, wants: &[FileUse]) -> Access {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();
@@ -238,7 +238,7 @@ mod tests {
             (0o640, user(11, 1, &[3, 20]), true, false),
             (0o640, user(11, 1, &[]), false, false),
             (0o640, user(0, 0, &[]), true, true),
-            (0o046, user(10, 20, &[]), false, false), // for the owner, only the owner's bits count
+            (0o046, user(10, 20, &[]), false, false), // only the owner's bits count for the owner
             (0o046, user(11, 20, &[]), true, false),
             (0o046, user(11, 1, &[]), true, true),
         ] {

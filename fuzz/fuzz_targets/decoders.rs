@@ -1,11 +1,12 @@
-//! All decoders in one program, since linking a program takes minutes: GLEANER_FUZZ_TARGET names the decoder
-//! to run.
+//! All decoders in one program, since it takes minutes to link a program. The environment variable
+//! GLEANER_FUZZ_TARGET names the decoder to run.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 
-/// Maximum size of one allocation; a larger one is a finding, since no input here is longer than 64 KiB.
+/// Maximum size of one allocation. A larger one is a fault of the decoder, since no input is longer than 64
+/// KiB.
 const MOST_BYTES: usize = 256 << 20;
 
 struct BoundedAllocator;
@@ -36,8 +37,8 @@ fn find() {
     let name = std::env::var("GLEANER_FUZZ_TARGET").expect("GLEANER_FUZZ_TARGET names a decoder");
     let run = gleaner_tests::fuzz::target(&name).expect("GLEANER_FUZZ_TARGET is no decoder");
     TARGET.set(run).expect("set once");
-    // Decoding of batches catches panics of Arrow, but libFuzzer's own hook would end the program first.
-    // Panics that are not caught still end it.
+    // The decoder of batches catches panics of Arrow. libFuzzer's own panic hook would end the program
+    // before, and is therefore replaced. A panic that is not caught still ends the program.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
 }
 

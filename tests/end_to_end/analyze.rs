@@ -56,7 +56,8 @@ fn every_measure_can_be_printed_by_its_key_and_the_parts_are_the_whole() {
     );
 }
 
-/// Records of a measure when requested alone: notions other than `available` come only with `notions`.
+/// Selects the records that a measure has if it is requested alone. Three measures then have only the notion
+/// `available`; the other notions come only if the measure `notions` is requested too.
 fn alone(key: &str, records: &serde_json::Value) -> serde_json::Value {
     let kept = records.as_array().unwrap().iter();
     let kept = kept.filter(|record| {
@@ -130,7 +131,8 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
     let empty = tempfile::tempdir().unwrap();
     let said = refused(&["analyze", &text(empty.path())], 1);
     assert!(said.contains(&text(empty.path())), "{said}");
-    // A few hand-made rows of every version: a single sample here, a gap there.
+    // The golden datasets of all versions must be readable. They have few rows, written by hand: one host has
+    // a single sample, another a gap.
     for version in ["v1", "v2", "v3", "v4", "v5", "v6", "v7"] {
         let golden: PathBuf = repository().join("dataset/golden").join(version);
         let json = told(&["analyze", &text(&golden), "--json"]);
@@ -177,8 +179,8 @@ fn one_instant_of_one_host_is_explained() {
         explained.source, None,
         "a synthetic host has an agent's figures"
     );
-    // Categories computed from counters alone are explained exactly; synthetic processes map files that have
-    // no row.
+    // Categories that are computed from counters alone are explained exactly. The others are not, since
+    // synthetic processes map files that have no row.
     for category in ["static_kernel", "dynamic_kernel", "available"] {
         let one = explained
             .categories

@@ -1,26 +1,27 @@
-//! Checks which files must be edited for a new finding, policy, importer, program or transport, with the
-//! examples in CONTRIBUTING.md.
+//! Checks the lists in CONTRIBUTING.md of the files to edit for a new finding, policy, importer, program or
+//! transport: each list is compared with the files that its example is in.
 
 use gleaner_tests::repository;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A list of files in CONTRIBUTING.md and its example.
+/// A list of files in CONTRIBUTING.md, and the existing feature that is its example.
 struct Recipe {
     /// Start of the list's first line.
     title: &'static str,
-    /// Names by which sources mention the example.
+    /// Words in sources by which the example is found.
     names: &'static [&'static str],
     /// Crates that are searched; all if empty.
     crates: &'static [&'static str],
-    /// False if test modules may mention the names too.
+    /// True if the names may also stand in test modules; false if test modules are not searched.
     with_tests: bool,
-    /// Maximum number of files in the list.
+    /// Maximum number of files that the list may have.
     most: usize,
 }
 
-/// The example's key, its record, and the function that draws it.
+/// The example is the finding `reclaims_by_hour`. It is found by its key, by its record, and by the function
+/// that draws it.
 const FINDING: Recipe = Recipe {
     title: "- A new finding",
     names: &["reclaims_by_hour", "ReclaimsByHour", "reclaims::by_hour"],
@@ -53,7 +54,8 @@ const PROGRAM: Recipe = Recipe {
     most: 3,
 };
 
-/// The example is TCP: the variants of its connections, its configuration, and the pages that explain it.
+/// The example is TCP. It is found by the variants of connections, by the configuration, and in the pages
+/// that explain it.
 const TRANSPORT: Recipe = Recipe {
     title: "- A new transport",
     names: &[
@@ -79,7 +81,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Files in the numbered list below `title`.
+/// Files that are named in the numbered list below `title`.
 fn listed(title: &str) -> BTreeSet<String> {
     let page = fs::read_to_string(repository().join("CONTRIBUTING.md")).unwrap();
     let (_, section) = page.split_once(title).unwrap();
@@ -92,7 +94,7 @@ fn listed(title: &str) -> BTreeSet<String> {
     numbered.collect()
 }
 
-/// The text up to its test module, which is the last item of a file.
+/// The text of a file up to its test module, which is the last item.
 fn without_tests(text: &str) -> &str {
     let mut tests = text.match_indices("#[cfg(test)]\n").filter(|(at, _)| {
         let mut after = text[*at..].lines();
@@ -103,7 +105,8 @@ fn without_tests(text: &str) -> &str {
 }
 
 impl Recipe {
-    /// Returns true if the name or text of the file at `path` in the repository contains the example.
+    /// Returns true if a word of the example is in the name or the text of the file. `path` is relative to
+    /// the repository.
     fn is_named(&self, path: &str) -> bool {
         let text = fs::read_to_string(repository().join(path)).unwrap();
         let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");

@@ -1,9 +1,10 @@
-//! `gleaner cache`: a recorded stream through caches only.
+//! `gleaner cache` replays a recorded stream through caches, without simulating hosts.
 
 use crate::gleaner::{gleaner, told};
 use std::fs;
 
-/// Objects 1 2 1 3 1 2, of 100 bytes each.
+/// The stream consists of requests for objects 1 2 1 3 1 2, of 100 bytes each. The expected misses were
+/// counted by hand.
 #[test]
 fn a_stream_worked_by_hand_through_caches_of_two_kinds_of_size() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,19 +44,19 @@ fn a_stream_worked_by_hand_through_caches_of_two_kinds_of_size() {
         .collect();
     let sizes = [(Some(2), None), (None, Some(200)), (None, Some(1024))];
     let expected = [
-        ("lru", sizes[0], 4), // 3 evicts 2
+        ("lru", sizes[0], 4), // 4 misses, since 3 evicts 2
         ("lru", sizes[1], 4),
         ("lru", sizes[2], 3),
-        ("fifo", sizes[0], 5), // 3 evicts 1, and 1 evicts 2
+        ("fifo", sizes[0], 5), // 5 misses, since 3 evicts 1, and 1 evicts 2
         ("fifo", sizes[1], 5),
         ("fifo", sizes[2], 3),
-        ("first-in", sizes[0], 3), // 3 is never stored
+        ("first-in", sizes[0], 3), // 3 misses, since 3 is never stored
         ("first-in", sizes[1], 3),
         ("first-in", sizes[2], 3),
-        ("sieve", sizes[0], 4), // 3 evicts 2, as 1 was used
+        ("sieve", sizes[0], 4), // 4 misses: 3 evicts 2, since 1 was used
         ("sieve", sizes[1], 4),
         ("sieve", sizes[2], 3),
-        ("s3-fifo", sizes[0], 5), // 3 evicts 1, which was used only once, and 1 evicts 2
+        ("s3-fifo", sizes[0], 5), // 5 misses: 3 evicts 1, which was used only once; 1 evicts 2
         ("s3-fifo", sizes[1], 5),
         ("s3-fifo", sizes[2], 3),
     ];

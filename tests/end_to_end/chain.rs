@@ -1,4 +1,4 @@
-//! The main task on this host: sample → SQLite → Arrow dataset → analysis → report.
+//! The main path of data on this host: samples in SQLite, Arrow dataset, analysis, report.
 
 use gleaner_dataset::Dataset;
 use gleaner_harness::wait_for;
@@ -69,7 +69,7 @@ fn the_whole_chain() {
         assert!(said.contains(row), "no {row} in\n{said}");
     }
     assert!(said.contains("report.html"), "{said}");
-    // Besides the measured host there is a fleet, named synthetic in the output and on its page.
+    // The demo also writes the report of a fleet. Its output and the page say that the fleet is synthetic.
     let fleet = fs::read_to_string(folder.join("synthetic-fleet.html")).unwrap();
     assert!(
         said.contains("A synthetic fleet's report (invented hosts): "),
@@ -96,7 +96,7 @@ fn the_whole_chain() {
         "the page wants a network"
     );
 
-    // A second export adds nothing.
+    // If the trace is exported again, nothing is added to the dataset.
     let before = fs::read(folder.join("dataset/manifest.json")).unwrap();
     succeeded(&run(Command::new(program("gleaner-agent").unwrap())
         .args(["export", "--database"])
@@ -107,12 +107,12 @@ fn the_whole_chain() {
         fs::read(folder.join("dataset/manifest.json")).unwrap()
     );
 
-    // A second demo replaces the first.
+    // A second demo in the same folder replaces the first.
     succeeded(&run(&mut demo(&folder, 3)));
     assert!(findings(&folder).hosts[0].from_time_ms > host.to_time_ms);
 }
 
-/// In every sample the categories and the category correction sum exactly to physical memory.
+/// Asserts that in every sample the categories and the category correction sum exactly to physical memory.
 fn categories_add_up(dataset: &Path, samples: i64) {
     let dataset = Dataset::open(dataset).unwrap();
     let host = dataset.hosts().unwrap()[0].clone();
@@ -139,10 +139,10 @@ fn categories_add_up(dataset: &Path, samples: i64) {
     }
 }
 
-/// The two ways to count available memory differ by what each misses: processes that start and end
-/// while they are read, forked pages counted twice, per-CPU counters. On a machine that builds and
-/// tests meanwhile the difference stays below 3 % of physical memory; a systematic error (a forgotten
-/// category) is far larger.
+/// Asserts that the two ways to count available memory agree. Each misses something: processes that start and
+/// end while they are read, forked pages counted twice, per-CPU counters. While the machine builds and tests,
+/// the difference stays below 3 % of physical memory. A systematic error, such as a forgotten category, would
+/// be far larger.
 fn residual_is_bounded(found: &Findings) {
     for residual in &found.residuals {
         assert!(residual.max_abs_share < 0.03, "{residual:?}");
@@ -150,7 +150,7 @@ fn residual_is_bounded(found: &Findings) {
     assert!(!found.residuals.is_empty());
 }
 
-/// The demo's own load uses memory and a file; both must be visible.
+/// Asserts that the analysis found the memory and the file that the demo's own load uses.
 fn the_load_was_seen(found: &Findings) {
     let load = found
         .top_processes
@@ -169,7 +169,7 @@ fn the_load_was_seen(found: &Findings) {
     );
 }
 
-/// Number of samples written so far, read as by any other program.
+/// Number of samples written so far, read with `gleaner-agent status` while the demo runs.
 fn samples(folder: &Path) -> u64 {
     let output = Command::new(program("gleaner-agent").unwrap())
         .args(["status", "--json", "--database"])
@@ -192,7 +192,7 @@ fn ctrl_c_ends_with_what_there_is() {
         .spawn()
         .unwrap();
     wait_for("two samples", || samples(folder.path()) >= 2);
-    // As a terminal does: signal the command and all processes that it started.
+    // Ctrl-C on a terminal sends the signal to the command and to all processes that it started.
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = succeeded(&output);

@@ -59,7 +59,7 @@ fn a_signal_ends_it_and_what_was_traced_is_there() {
     said(&mut lines, "sampling every");
     let name = std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap();
     assert_eq!(name.trim(), "gleaner-collect"); // an agent recognises it by this name
-    // The status page answers; everything else needs TLS.
+    // Without TLS, the collector answers only requests for the status page.
     let address = status_at.rsplit('/').next().unwrap().to_owned();
     let page = get(&address, "/");
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");

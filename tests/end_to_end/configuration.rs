@@ -1,5 +1,5 @@
 //! Configuration of every daemon, with the built programs: `check-config` reports correct settings,
-//! overrides, and faults with their place; the daemon rejects the same faults.
+//! overrides, and faults with their place. The daemon rejects the same faults.
 
 use gleaner_tests::{program, repository};
 use serde_json::Value;
@@ -16,9 +16,10 @@ pub(super) struct Daemon {
     pub(super) key: &'static str,
     pub(super) good: &'static str,
     pub(super) wrong: &'static str,
-    /// File that the daemon creates in its state folder or socket folder, both named by the service manager.
+    /// File that the daemon creates in its state folder or in its socket folder. The test names both folders,
+    /// as a service manager does.
     pub(super) leaves: &'static str,
-    /// Another configuration, and its keys that need a restart, as the daemon reports them.
+    /// Another configuration; and the keys that only take effect after a restart, as the daemon reports them.
     pub(super) fixed: &'static str,
     pub(super) left_out: &'static str,
 }
@@ -70,7 +71,8 @@ pub(super) const DAEMONS: [Daemon; 4] = [
     },
 ];
 
-/// Keeps its settings until a restart, and has no watchdog: a restart would lose its pages.
+/// The clerk keeps its settings until it is restarted. It has no watchdog, since a restart would lose its
+/// pages.
 pub(super) const CLERK: Daemon = Daemon {
     name: "clerk",
     run: &["run"],
@@ -94,7 +96,7 @@ impl Daemon {
         command
     }
 
-    /// The daemon's configuration with this value of the key.
+    /// Configuration of the daemon in which the key has this value.
     pub(super) fn with(&self, value: &str) -> String {
         let others = self
             .config
@@ -116,7 +118,7 @@ impl Daemon {
     }
 }
 
-/// Exit code, standard output and standard error of a command.
+/// Exit code, standard output and standard error of a command that has ended.
 fn told(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (
@@ -199,7 +201,7 @@ fn a_configuration_is_checked_without_starting() {
         );
         assert!(err.contains(&place), "{err}");
 
-        // A file in the `.d` folder overrides the main file, and is named for its own faults.
+        // A file in the `.d` folder overrides the main file. If it has a fault, the error names this file.
         let own = file.with_extension("d").join("own.toml");
         std::fs::create_dir(own.parent().unwrap()).unwrap();
         std::fs::write(&file, daemon.with(daemon.good)).unwrap();
@@ -223,13 +225,14 @@ fn a_configuration_is_checked_without_starting() {
             "{err}"
         );
     }
-    // One file per daemon, with its folder.
+    // The folder has one configuration file and one `.d` folder for each daemon, and no other file.
     let found = std::fs::read_dir(folder.path()).unwrap();
     assert_eq!(found.count(), 2 * (DAEMONS.len() + 1));
 }
 
-/// Daemon, invalid configuration (`⏎` ends a line), and words of the error. Common checks for all keys of a
-/// kind are tested in `daemon/src/config`; a new key with its own checks is added here.
+/// In each line: the daemon, an invalid configuration (`⏎` ends a line), and words of the error. The checks
+/// that all keys of a kind share are tested in `daemon/src/config`. A new key with checks of its own is added
+/// here.
 const REFUSED: &str = r#"
 agent | sample_interval = "99ms" | line 1 & 99ms is too short
 agent | mem_available_interval = "5ms" | 5ms is too short

@@ -1,5 +1,5 @@
-//! `gleaner fidelity`: every figure of the paper, and one figure recomputed with the commands on which it is
-//! based.
+//! `gleaner fidelity` prints every figure of the paper beside ours. One figure is computed again with the
+//! commands on which it is based.
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Mean available memory on all hosts of cluster B, by the paper's notion, in MiB: from a dataset and its
-/// findings.
+/// Mean memory, in MiB, that is available on all hosts of cluster B together by the paper's notion. It is
+/// computed from a synthetic dataset and its findings.
 fn available_on_b_mib(seed: &str, folder: &Path) -> f64 {
     let dataset = folder.join(format!("b-{seed}"));
     let output = dataset.to_str().unwrap();
@@ -51,7 +51,7 @@ fn every_figure_is_printed_beside_ours() {
     let records = records.as_array().unwrap();
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is left");
 
-    // Every published figure occurs once, in one form.
+    // Each figure that the paper published occurs once among the records.
     let published = repository().join("traces/published/acharya_setia.csv");
     let published = fs::read_to_string(published).unwrap();
     let place =
@@ -90,7 +90,7 @@ fn every_figure_is_printed_beside_ours() {
         );
     }
 
-    // One cell recomputed: two clusters, mean, deviation, interval and error.
+    // One cell is computed again, from two synthetic clusters: mean, deviation, interval and error.
     let both = ["5", "6"].map(|seed| available_on_b_mib(seed, folder.path()));
     let expected = ["Figure 6", "cluster B", "available, all hosts"].map(str::to_owned);
     let cell = records.iter().find(|r| place(r) == expected).unwrap();

@@ -1,5 +1,5 @@
-//! `gleaner import`: Bitbrains' machines as published (tests/data/bitbrains), and other sources from their
-//! descriptions.
+//! `gleaner import`: machines of Bitbrains as published (tests/data/bitbrains), and files of other sources
+//! that are made here from their descriptions.
 
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The machines' files, decompressed.
+/// Folder with the machines' files, decompressed.
 fn archive() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let packed = repository().join("tests/data/bitbrains");
@@ -53,7 +53,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     let dataset = folder.path().join("dataset");
     let json = told(&import(source.path(), &dataset, &["--json"]));
     let told_json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    // Numbers counted in the files by other means.
+    // The expected numbers were counted in the files without Gleaner.
     let counted: Vec<_> = told_json["machines"]
         .as_array()
         .unwrap()
@@ -97,7 +97,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     let rows = opened.rows(&SampleRow::TABLE) + opened.rows(&HostRow::TABLE);
     assert_eq!(told_json["new_rows_count"], rows);
 
-    // Repeated as text: nothing is new.
+    // The same import again, with a summary as text: no row is new.
     let text = told(&import(source.path(), &dataset, &[]));
     for part in [
         "bitbrains-rnd-20",
@@ -112,7 +112,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
     }
-    // A machine without anything to report has no row.
+    // A machine has no row in the summary if nothing was repaired, merged or dropped.
     assert!(!text.contains("bitbrains-rnd-440"), "{text}");
 }
 
@@ -135,14 +135,15 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// Every source lists its columns, their units and origins, with `--columns` and in the help.
+/// Every source lists the columns that it fills, with units and origins, both with `--columns` and in the
+/// help.
 #[test]
 fn every_source_says_what_it_fills() {
-    // For plain CSV, the mapping file lists them.
+    // Plain CSV is left out: its columns are listed in the mapping file.
     let help = told(&gleaner(&["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:");
     let commands = commands.skip(1).take_while(|line| !line.is_empty());
-    // Descriptions continue on further lines, with more indentation.
+    // Lines that continue a description are indented more than names, and are skipped.
     let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let sources = names.filter(|source| !["", "csv", "help"].contains(source));
     let sources: Vec<&str> = sources.collect();
@@ -165,7 +166,7 @@ fn every_source_says_what_it_fills() {
         assert!(columns.len() >= 6);
         assert!(text.contains(told_json["available_meaning"].as_str().unwrap()));
     }
-    // Listing columns needs no folder; importing does.
+    // `--columns` needs no folder, but an import does. For CSV, both need a mapping.
     assert_eq!(gleaner(&["bitbrains"]).status.code(), Some(2));
     assert_eq!(gleaner(&["csv", "--columns"]).status.code(), Some(2));
 }
@@ -236,7 +237,7 @@ fn machines_of_alibaba_and_what_is_none() {
     let again = json(&told(&gleaner(&[&args[..], &["--json"]].concat())));
     assert_eq!(again["new_rows_count"], 0);
     assert_eq!(again["without_machine"]["rows_count"], 1);
-    // Another start makes another trace, beside the first.
+    // With another start time, the same file becomes another trace in the dataset, beside the first.
     let start = ["--start", "2018-06-01T00:00:00+08:00", "--json"];
     assert_ne!(
         json(&told(&gleaner(&[&args[..], &start].concat())))["new_rows_count"],
@@ -254,7 +255,7 @@ fn machines_of_alibaba_and_what_is_none() {
     );
 }
 
-/// The mapping and the file shown in the docs.
+/// Imports the file that docs/import.md shows, with the mapping shown there.
 #[test]
 fn plain_csv_by_the_mapping_of_the_docs() {
     let docs = fs::read_to_string(repository().join("docs/import.md")).unwrap();
@@ -311,8 +312,8 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
 
-/// An archive in a folder is unreadable: the others are imported, the archive is named, and the exit code
-/// reports it.
+/// One of the archives in a folder is unreadable. The others are imported, the unreadable one is named, and
+/// the exit code is not 0.
 #[test]
 fn an_unusable_archive_of_pcp_is_left_out_and_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -322,7 +323,7 @@ fn an_unusable_archive_of_pcp_is_left_out_and_named() {
     for made in [&tools, &archives] {
         fs::create_dir(made).unwrap();
     }
-    // A stand-in for PCP's tool, which prints this file.
+    // A stand-in for PCP's tool: it prints this recorded output.
     let printed = repository().join("traces/tests/data/pcp/6.0.3.txt");
     let tool = format!(
         "#!/bin/sh\ncase \"$4\" in\n*/good) exec cat '{}' ;;\nesac\n\
@@ -360,8 +361,8 @@ fn an_unusable_archive_of_pcp_is_left_out_and_named() {
     assert_eq!(opened.rows(&SampleRow::TABLE), 5);
 }
 
-/// Without an interval, irregular steps leave almost all of the time in gaps, which is reported with its
-/// reason; a given interval does not.
+/// If no interval is given, irregular steps leave almost all of the time in gaps. This is reported with its
+/// reason. With a given interval, there are no gaps.
 #[test]
 fn low_coverage_is_a_warning_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
@@ -393,7 +394,7 @@ fn low_coverage_is_a_warning_with_its_reason() {
     assert_eq!(done["total"]["gaps_count"], 0);
     assert_eq!(done["machines"][0]["nominal_interval_ms"], 4_500_000);
     assert_eq!(done["total"]["span_ms"], done["total"]["recorded_ms"]);
-    // All readers of the dataset see the same gaps.
+    // The analysis of each dataset sees the same coverage as the import.
     for (dataset, is_covered) in [(&folder.path().join("found"), false), (&stated, true)] {
         let mut command = Command::new(program("gleaner").unwrap());
         let analyzed = command.arg("analyze").arg(dataset).arg("--json").output();
@@ -423,8 +424,8 @@ fn said(args: &[&str]) -> String {
     told(&command.args(args).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Every output with figures of imported hosts explains those, and nothing else; hosts that an agent recorded
-/// have their own explanation.
+/// Every output with figures of imported hosts explains these figures, and no others. Hosts that an agent
+/// recorded have their own explanation.
 #[test]
 fn what_a_trace_means_is_said_by_every_program() {
     const BOUND: &str = "Available memory is an upper bound";
@@ -486,7 +487,7 @@ fn what_a_trace_means_is_said_by_every_program() {
             assert!(available.contains(BOUND), "{form}");
         }
     }
-    // Synthetic hosts, which imitate an agent, get the agents' explanation.
+    // Synthetic hosts imitate hosts with an agent, and so have the agents' explanation.
     let hosts = json(&said(&["analyze", &both, "--measure", "hosts", "--json"]));
     let hosts = hosts["hosts"].as_array().unwrap();
     let made_up = hosts

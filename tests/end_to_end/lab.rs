@@ -1,4 +1,4 @@
-//! `gleaner lab`: real daemons in network namespaces; nothing of them remains afterwards.
+//! `gleaner lab` runs real daemons in network namespaces. Nothing of a lab must remain after its end.
 
 use gleaner_dataset::Dataset;
 use gleaner_schemas::rows::TABLES;
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 const COLLECTOR: &str = "10.77.0.1";
 
-/// Lock for one lab on the machine, also against tests of other checkouts. The lab is removed in any case.
+/// Lock that allows only one lab on this machine at a time, even if tests of several checkouts run. When it
+/// is dropped, the lab is removed in any case.
 struct LabLock {
     folder: tempfile::TempDir,
     _lock: File,
@@ -72,7 +73,7 @@ fn status() -> Value {
     serde_json::from_str(&succeeded(&lab(&["status", "--json"]))).unwrap()
 }
 
-/// Waits until the lab's status is as wanted; after two minutes fails with the status.
+/// Waits until the lab's status is as `wanted`. After two minutes, fails and prints the status.
 #[track_caller]
 fn wait_for(what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
@@ -93,7 +94,7 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().unwrap()
 }
 
-/// Process ids of all daemons.
+/// Process ids of all daemons in the lab.
 fn pids(status: &Value) -> Vec<u64> {
     let nodes = list(status, "hosts").iter().chain([&status["collector"]]);
     nodes
@@ -109,7 +110,7 @@ fn runs(pid: u64) -> bool {
     !matches!(state, None | Some(b'Z' | b'X'))
 }
 
-/// Names in a folder, which need not exist.
+/// Names of the files in a folder; empty if the folder does not exist.
 fn names(folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -117,7 +118,7 @@ fn names(folder: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The machine's own network: interfaces, addresses, routes, and rules.
+/// State of the machine's own network, which a lab must not change: interfaces, addresses, routes and rules.
 fn network() -> Vec<String> {
     [
         &["link"][..],
@@ -129,7 +130,7 @@ fn network() -> Vec<String> {
     .map(|args| {
         let output = Command::new("ip").arg("-o").args(*args).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        // Lifetimes of addresses count down.
+        // Remaining lifetimes of addresses are cut off, since they change with time.
         let lines = text
             .lines()
             .map(|line| line.split(" valid_lft").next().unwrap());
@@ -168,7 +169,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
     let before = network();
     succeeded(&one.up(&["--hosts", "3", "--rate", "100mbit"]));
     assert_eq!(network(), before, "the machine's own network was touched");
-    // The first batch may contain only events; the name arrives with the first sample.
+    // The first batch of a host may contain only events. Its name arrives with the first sample.
     let is_named = |host: &Value| host["host_name"].is_string();
     let status = wait_for("three hosts that ship", |s| {
         let named = s["collector"]["status"]["hosts"].as_array();
@@ -201,7 +202,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
             "{host:#}"
         );
     }
-    // Once every host has announced itself, the recruiter knows what each could lend.
+    // The recruiter knows how much each host could lend once the host has announced itself.
     let could_lend = |host: &Value| {
         let quota = &host["quota"];
         host["is_linked"] == true && quota["idle_quota_bytes"].as_u64() > Some(0)
@@ -246,7 +247,8 @@ fn a_clerk_borrows_what_the_hosts_lend() {
         servers.is_some_and(|servers| servers.iter().any(is_up))
     });
 
-    // Data that an NBD client writes to the clerk's device are read back from a host.
+    // An NBD client writes data to the clerk's device and reads the same data back. Some of it comes from a
+    // host's memory.
     let folder = tempfile::tempdir().unwrap();
     let [here, back] = ["here", "back"].map(|name| folder.path().join(name));
     let mut bytes = vec![0; 96 << 20];
@@ -280,7 +282,7 @@ fn a_clerk_borrows_what_the_hosts_lend() {
     assert!(!one.path().exists());
 }
 
-/// Asserts that the dataset has all records of the hosts, from the first on, each once.
+/// Asserts that the dataset has all records of these hosts since the first record, each once.
 fn every_record_once(dataset: &Path, hosts: &BTreeSet<&str>) {
     let dataset = Dataset::open(dataset).unwrap();
     let found = dataset.hosts().unwrap();
@@ -311,7 +313,8 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     let before = network();
     succeeded(&one.up(&["--hosts", "1"]));
     let ours = pids(&status());
-    // As if `up` had been killed before recording its processes; and a recorded process id that was reused.
+    // The state file is altered. The lab's own processes are not recorded in it, as if `up` had been killed
+    // before. Instead it contains a process id that now belongs to another process.
     let mut foreign = ForeignProcess(Command::new("sleep").arg("600").spawn().unwrap());
     let path = one.path().join("lab.json");
     let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -320,7 +323,7 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     state["started"] = vec![other].into();
     fs::write(&path, state.to_string()).unwrap();
 
-    // Another process runs in one of the lab's namespaces.
+    // A process that is not the lab's runs in one of the lab's namespaces.
     let mut guest = ForeignProcess(
         Command::new("ip")
             .args(["netns", "exec", "gleaner-lab-1", "sleep", "600"])
@@ -350,7 +353,7 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     foreign.end();
 }
 
-/// A process that is not the lab's; killed when dropped.
+/// A process that does not belong to the lab; killed when dropped.
 struct ForeignProcess(Child);
 
 impl ForeignProcess {
@@ -370,7 +373,7 @@ impl Drop for ForeignProcess {
 fn links_are_as_slow_and_as_lossy_as_was_asked() {
     let one = LabLock::begin();
     succeeded(&one.up(&["--hosts", "1", "--rate", "10mbit"]));
-    // 2 MB at 10 Mbit/s take 1.6 s, less what fits into the token bucket.
+    // At 10 Mbit/s, 2 MB take 1.6 s, or a little less because of the token bucket.
     const BYTES: usize = 2_000_000;
     let (port, ready) = std::sync::mpsc::channel();
     let received = inside("gleaner-lab-collector", move || {
@@ -424,7 +427,7 @@ fn links_are_as_slow_and_as_lossy_as_was_asked() {
             std::thread::sleep(Duration::from_millis(1));
         }
         for _ in 0..100 {
-            socket.send_to(&[1], to).unwrap(); // the end marker, which may be lost too
+            socket.send_to(&[1], to).unwrap(); // marks the end; sent often, since it may be lost too
         }
     });
     sent.join().unwrap();

@@ -1,4 +1,5 @@
-//! The product as users meet it: built programs on this host, and the rules of its structure.
+//! Tests of the product as users meet it, with the built programs on this host, and of the rules of its
+//! structure.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod analyze;

@@ -1,4 +1,4 @@
-//! `gleaner owner` with and without a running `gleaner-memoryd`.
+//! `gleaner owner`, while `gleaner-memoryd` runs and while it does not.
 
 use gleaner_harness::{Running, wait_for};
 use gleaner_tests::program;

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 const HOST: &str = "0123456789abcdef0123456789abcdef";
 
-/// Output of `gleaner pki …` in a folder whose authority is in `pki`.
+/// Runs `gleaner pki` with these arguments in `folder`. The authority is in `folder/pki`.
 fn pki(folder: &Path, args: &[&str]) -> Output {
     Command::new(program("gleaner").unwrap())
         .arg("pki")
@@ -34,7 +34,7 @@ fn json(folder: &Path, args: &[&str]) -> Value {
     serde_json::from_str(&good(folder, args)).unwrap()
 }
 
-/// A deployment with a collector.
+/// Folder of a new deployment, with the collector's certificate.
 fn deployment() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     good(folder.path(), &["init", "--name", "collector.example"]);
@@ -60,7 +60,7 @@ fn init_makes_what_the_collector_needs_and_says_what_is_next() {
     assert_eq!(mode("pki"), 0o700);
     assert_eq!(mode("pki/authority.key"), 0o600);
     assert_eq!(mode("pki/collector.key"), 0o600);
-    // OpenSSL checks the collector's names.
+    // OpenSSL verifies the collector's certificate for each of its names.
     let name = |option: &str, name: &str| {
         let output = Command::new("openssl")
             .args(["verify", "-crl_check", "-purpose", "sslserver"])
@@ -174,7 +174,7 @@ fn a_token_comes_with_the_command_to_run() {
         command,
         format!("gleaner-agent enroll https://[::1]:1 {token}")
     );
-    // The authority does not store the token's secret.
+    // The secret part of the token must not be stored in the authority's folder.
     let secret = token.split('.').next().unwrap();
     for entry in fs::read_dir(folder.join("pki/tokens")).unwrap() {
         assert!(

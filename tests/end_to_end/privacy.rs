@@ -1,5 +1,5 @@
-//! Data that leave a host must contain no secrets: some are planted, and every byte of the trace, the
-//! exported tables and the report is searched.
+//! Data that leave a host must contain no secrets. The test plants secrets, and then searches every byte of
+//! the trace, the exported tables and the report for them.
 
 use gleaner_tests::program;
 use std::fs;
@@ -36,7 +36,7 @@ impl Drop for BusyProgram {
     }
 }
 
-/// Output of a program; the exit code 3 of `status` for an old last sample is accepted.
+/// Output of a program. Exit code 3 is accepted: `status` ends with it if the last sample is old.
 fn run(name: &str, args: &[&str]) -> String {
     let output = Command::new(program(name).unwrap())
         .args(args)
@@ -48,7 +48,7 @@ fn run(name: &str, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap() + &said
 }
 
-/// Every file under `folder` whose bytes contain `text`.
+/// Paths of all files under `folder` whose bytes contain `text`.
 fn holding(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -65,7 +65,7 @@ fn holding(folder: &Path, text: &str) -> Vec<String> {
     found
 }
 
-/// Traces, exports and reports into `folder`; returns the programs' output.
+/// Records a trace, exports it and writes a report, all in `folder`. Returns the output of the programs.
 fn everything(folder: &Path, config: &str) -> String {
     let at = |name: &str| folder.join(name).display().to_string();
     fs::write(folder.join("agent.toml"), config).unwrap();

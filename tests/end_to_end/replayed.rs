@@ -1,5 +1,5 @@
-//! Runs every input of `fuzz/corpus`, and mutations of its bytes, through the decoders. libFuzzer tries more
-//! in `make soak`.
+//! Runs every file of `fuzz/corpus`, and mutations of its bytes, through the decoders. libFuzzer tries more
+//! mutations in `make soak`.
 
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
 use gleaner_schemas::column::Row;
@@ -7,7 +7,7 @@ use gleaner_schemas::rows::SampleRow;
 use gleaner_tests::fuzz::TARGETS;
 use std::fs;
 
-/// Number of mutations of each input; `make soak` sets more.
+/// Number of mutations that are tried of each input; `make soak` sets a larger one.
 fn rounds() -> u64 {
     let given = std::env::var("GLEANER_FUZZ_ROUNDS");
     given.map_or(20, |rounds| rounds.parse().unwrap())
@@ -42,7 +42,7 @@ fn batch() -> Vec<u8> {
     Batch::encode(&[(SampleRow::TABLE, samples.finish().unwrap())]).unwrap()
 }
 
-/// xorshift64* generator, with the same mutations in every run.
+/// Random number generator (xorshift64*). It makes the same mutations in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -99,7 +99,8 @@ fn decoders_take_the_corpus_and_mutations_of_it() {
     }
 }
 
-/// Writes generated (not captured) seeds: run by hand when the schema changes.
+/// Writes the inputs of the corpus that are generated and not captured. Run it by hand when the schema
+/// changes.
 #[test]
 #[ignore = "writes fuzz/corpus/batch"]
 fn write_the_made_seeds() {

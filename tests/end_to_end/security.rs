@@ -1,17 +1,18 @@
-//! Checks SECURITY.md and docs/promises.md: each line about what an attacker cannot do, or about what is
-//! promised, names tests that exist.
+//! Checks SECURITY.md and docs/promises.md: each claim there, about what an attacker cannot do or what is
+//! promised, names tests. These tests must exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Test suites that are no crates, and their folders.
+/// Test suites that do not belong to a crate, and their folders.
 const SUITES: [(&str, &str); 3] = [
     ("end_to_end", "tests/end_to_end"),
     ("readers", "tests/readers"),
     ("guest", "tests/guest"),
 ];
 
-/// The rows of tables whose last column is headed "shown by": the claim, and the tests named for it.
+/// Rows of the tables whose last column has the heading "shown by". Each is a claim, with the tests named for
+/// it.
 fn promises(text: &str) -> Vec<(&str, Vec<&str>)> {
     let mut is_held = false;
     let mut promises = Vec::new();
@@ -29,7 +30,7 @@ fn promises(text: &str) -> Vec<(&str, Vec<&str>)> {
     promises
 }
 
-/// Every source below a folder, except for build output.
+/// Paths of all sources below a folder, without build output.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -43,7 +44,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The tests in a source: marked by an attribute in Rust, by name in Python, by a call in the guest's script.
+/// Names of the tests in a source. A test is recognised by its attribute in Rust, by its name in Python, and
+/// by a call in the guest's script.
 fn tests_in<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("rs") => {
@@ -78,8 +80,9 @@ fn tests_in<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     }
 }
 
-/// Number of tests named by `crate::module::test`, and of tests in a module of that name. Each word between
-/// is a folder or file on the path. A last word that ends with "…" is the start of a test's name.
+/// Counts the tests to which `crate::module::test` may refer: those with this name, and those in a module
+/// with this name. Each word before the last is a folder or file on the path. If the last word ends with "…",
+/// it is only the start of a test's name.
 fn tests_of(reference: &str) -> (usize, usize) {
     let words: Vec<&str> = reference.split("::").collect();
     let [place, modules @ .., name] = words.as_slice() else {
@@ -116,8 +119,8 @@ fn exists(reference: &str) -> bool {
     tests_of(reference).0 > 0
 }
 
-/// Fault of a name in docs/promises.md, which may be a test, a file or folder of the repository, or a
-/// command.
+/// Describes what is wrong with a name in docs/promises.md; `None` if it is a test, a file or folder of the
+/// repository, or a command.
 fn fault(name: &str) -> Option<String> {
     const COMMANDS: [&str; 3] = ["make", "gleaner", "time"];
     if name.contains("::") {
@@ -198,9 +201,9 @@ fn a_line_without_a_test_and_a_test_that_is_none_are_told() {
     assert_eq!(fault("bench/reclaim.py"), None);
     for none in [
         "a_token_expires",
-        "trust::handshake::a_token_expires", // in another file
+        "trust::handshake::a_token_expires", // the test is in another file
         "trust::tokens::a_token_expire",
-        "trust::deployment::host", // no such test
+        "trust::deployment::host", // there is no such test
         "collector::tokens::a_token_expires",
         "nowhere::a_token_expires",
         "guest::until_true",

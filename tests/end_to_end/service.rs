@@ -1,5 +1,5 @@
-//! Every daemon as a service: it reports its state to the service manager, SIGHUP reloads its configuration,
-//! and it finds its folders.
+//! Every daemon as a service: it reports its state to the service manager, reloads its configuration on
+//! SIGHUP, and uses the folders that the service manager names.
 
 use crate::configuration::{CLERK, DAEMONS, Daemon};
 use gleaner_harness::{PATIENCE, Running};
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// A stand-in for the service manager.
+/// A stand-in for the service manager, which receives a daemon's messages.
 struct Manager {
     socket: UnixDatagram,
 }
@@ -19,7 +19,7 @@ impl Manager {
         Self { socket }
     }
 
-    /// The next message other than a watchdog signal.
+    /// Waits for the next message other than a watchdog signal.
     #[track_caller]
     fn hear(&self) -> String {
         loop {
@@ -46,7 +46,7 @@ impl Manager {
     }
 }
 
-/// A daemon started like by a service manager.
+/// A daemon that was started as a service manager starts it.
 struct Service {
     running: Running,
     folder: PathBuf,
@@ -55,7 +55,7 @@ struct Service {
 }
 
 impl Service {
-    /// Starts it with this configuration, and with separate folders named like by a service manager.
+    /// Starts the daemon with this configuration. As a service manager does, names the folders for its files.
     fn start(folder: &Path, daemon: &Daemon, config: &str, args: &[&str]) -> Self {
         let file = folder.join(format!("{}.toml", daemon.name));
         std::fs::write(&file, config).unwrap();
@@ -178,7 +178,7 @@ fn the_shipper_is_a_service_too() {
         ])
         .output();
     assert!(traced.unwrap().status.success());
-    // No collector listens there: the shipper waits, and counts as healthy.
+    // No collector listens at this address. The shipper waits, and still reports that it is alive.
     let config = "[ship]\ncollector = \"http://127.0.0.1:1\"\ninterval = \"100ms\"\n";
     let service = Service::start(folder.path(), agent, config, &["ship"]);
     let word = service.manager.hear();

@@ -1,4 +1,4 @@
-//! A host enrols with a collector, ships over mutual TLS, renews its certificate, and loses it.
+//! A host enrols with a collector, ships over mutual TLS, renews its certificate, and is revoked.
 
 use gleaner_dataset::Dataset;
 use gleaner_harness::{Running, succeed, wait_for};
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A deployment in a folder: authority, collector, one host.
+/// A deployment in a folder: an authority, a collector and one host.
 struct Deployment {
     folder: PathBuf,
     authority: Authority,
@@ -81,7 +81,7 @@ impl Deployment {
         );
     }
 
-    /// Replaces the host's certificate by another of this deployment.
+    /// Replaces the host's certificate by another one from this deployment's authority.
     fn replace(&self, host_id: &str, validity: &Validity) {
         let role = Role::Host {
             host_id: host_id.to_owned(),
@@ -118,7 +118,7 @@ fn from_enrolment_to_revocation() {
     let deployment = Deployment::start(folder.path());
     let token = deployment.authority.new_token(DAY, None).unwrap();
 
-    // A token of another deployment: nothing is sent to this collector.
+    // With a token of another deployment, the host sends nothing to this collector.
     let other = Authority::init(&folder.path().join("other"), "other", 10).unwrap();
     let foreign = other.new_token(DAY, None).unwrap();
     let said = fail(
@@ -159,7 +159,7 @@ fn from_enrolment_to_revocation() {
         sealed.is_ok_and(|d| d.rows(&table("samples").unwrap()) == 2)
     });
 
-    // The service renews a certificate in time, and continues with the new one.
+    // The shipper renews a certificate that is about to expire, and continues with the new one.
     let shipper = Running::start(deployment.agent().arg("ship"));
     shipper.hear("shipping");
     deployment.replace(&host_id, &days_from_now(60, 5));
@@ -178,7 +178,7 @@ fn from_enrolment_to_revocation() {
     };
     wait_for("the rest to be shipped", || pending() == Some(0));
 
-    // Another host's certificate: the reason is reported, and nothing is shipped.
+    // With the certificate of another host, nothing is shipped, and the shipper reports the reason.
     deployment.replace(&"0".repeat(32), &days_from_now(1, 50));
     deployment.sample();
     let said = shipper.hear("does not admit this host");
@@ -187,7 +187,8 @@ fn from_enrolment_to_revocation() {
     shipper.hear("shipping again");
     wait_for("the rest to be shipped", || pending() == Some(0));
 
-    // Revoked: rejected from the next request on, although the connection is open.
+    // After the revocation, the collector rejects the host from the next request on, although the connection
+    // is already open.
     deployment.authority.revoke(&host_id).unwrap();
     wait_for("the revocation to be heeded", || {
         deployment.sample();

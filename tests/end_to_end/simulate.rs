@@ -37,7 +37,7 @@ fn synth(folder: &Path) {
     assert!(made.status.success(), "{made:?}");
 }
 
-/// Half a day of lu with two placements and two headrooms, with two seeds.
+/// Half a day of the program `lu`. Two placements and two headrooms are tried, with two seeds.
 const SCENARIO: &str = "
     about = 'a short one'
     programs = ['lu']
@@ -116,7 +116,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         );
         assert!(low <= share && share <= high);
     }
-    // The reserve cannot be lent.
+    // The headroom cannot be lent: with a larger headroom, the quota is smaller.
     let lent = |headroom: &str| {
         let row = rows
             .iter()
@@ -156,7 +156,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         "reclaims, memory context"
     );
 
-    // Standard output has only the requested format.
+    // With `--json -` or `--csv -`, standard output contains nothing but that format.
     let told = succeeded(gleaner(
         folder,
         &[
@@ -345,7 +345,7 @@ fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
     let folder = folder.path();
     synth(folder);
     fs::write(folder.join("short.toml"), SCENARIO).unwrap();
-    // Transferring a region would take 48 days.
+    // At 1 byte per second, the transfer of a region would take 48 days.
     let slow = ["--sweep", "network.bytes_per_s=70000000,1"];
     let args = [&["simulate", "short.toml", "--program", "lu"][..], &slow].concat();
     let json = succeeded(gleaner(folder, &[&args[..], &["--json", "-"]].concat()));
@@ -358,8 +358,8 @@ fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
     assert!(table.contains("no run ended"), "{table}");
 }
 
-/// Two ASUs read 8 MiB of their volumes three times, a block every 10 ms; and so does a client of named
-/// objects.
+/// The first stream has two clients (ASUs). Each reads 8 MiB of its volume three times, a block every 10 ms.
+/// The second stream is one client, which repeats the requests of both as requests for named objects.
 const STREAMS: &str = "
     about = 'recorded clients'
     from = 2026-11-16
@@ -409,7 +409,8 @@ fn recorded_clients_borrow_at_once() {
     let host = Dataset::open(folder.join("lab")).unwrap();
     let host = host.hosts_named("synthetic-00001").unwrap();
     let host = host.into_iter().next().unwrap();
-    // The scenario's streams are relative to its file.
+    // Paths of streams are relative to the scenario's file. The test therefore runs the command in another
+    // folder.
     fs::create_dir(folder.join("elsewhere")).unwrap();
     let scenario = STREAMS.replace("HOST", &host);
     fs::write(folder.join("streams.toml"), &scenario).unwrap();
@@ -436,7 +437,8 @@ fn recorded_clients_borrow_at_once() {
             .starts_with("streams,office,random,2,"),
         "{csv}"
     );
-    // No owner returned: no row has a known memory context.
+    // The page has only one figure of costs: no owner returned, so that the memory context is unknown in
+    // every row.
     assert_eq!(page.matches("<figure id=\"cost-").count(), 1);
     assert!(page.contains("share of gain against reclaims"));
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -461,8 +463,8 @@ fn recorded_clients_borrow_at_once() {
             let took = sum(|c| c["end_ns"].as_u64().unwrap() - c["begin_ns"].as_u64().unwrap());
             let speedup = sum(|c| c["baseline_ns"].as_u64().unwrap()) / took;
             assert_eq!(seed["speedup"].as_f64(), Some(speedup), "{seed:#}");
-            // Each request of the other clients is two of mail's blocks of 4 KiB, and mail repeats the
-            // requests of both.
+            // The clients 0 and 1 make 3 × 1024 requests of 8 KiB each. `mail` repeats the requests of both
+            // in blocks of 4 KiB, which gives four times as many.
             let requests: Vec<_> = clients
                 .iter()
                 .map(|c| c["counts"]["requests_count"].clone())
@@ -537,7 +539,7 @@ fn scenarios_come_with_the_program() {
         let shipped = gleaner_tests::repository().join(format!("simulator/scenarios/{name}.toml"));
         assert_eq!(text, fs::read_to_string(shipped).unwrap());
     }
-    // Relative paths of datasets start from the current folder.
+    // Relative paths of datasets start from the current folder, and not from the scenario.
     synth(folder);
     fs::rename(folder.join("lab"), folder.join("A")).unwrap();
     let study = [
@@ -555,7 +557,8 @@ fn scenarios_come_with_the_program() {
     assert!(csv.lines().nth(1).unwrap().starts_with("lu,A,1,"), "{csv}");
 }
 
-/// The day in a shipped scenario is that of the study's datasets; another dataset works without their names.
+/// A shipped scenario starts on a day of the study's datasets. With another dataset, the simulation starts on
+/// that dataset's first day.
 #[test]
 fn a_shipped_scenario_runs_on_a_dataset_of_another_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -589,7 +592,7 @@ fn a_shipped_scenario_runs_on_a_dataset_of_another_time() {
     );
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["datasets"][0]["from_ms"], 1_794_787_200_000_i64);
-    // A requested day is not replaced.
+    // A day that the user requests is not replaced: here it is an error.
     let refused = on(&["--from", "2026-12-24"]);
     assert!(!refused.status.success());
 }

@@ -1,4 +1,4 @@
-//! Help, man pages, completions and errors: a user's first impressions.
+//! Tests of help, man pages, completions and errors, which are what a user sees first.
 
 use gleaner_tests::program;
 use std::process::{Command, Output, Stdio};
@@ -139,7 +139,8 @@ fn errors_say_what_where_and_what_to_do() {
     );
 }
 
-/// Many errors include the system's message and also have it as their cause.
+/// Many errors contain the system's message and have the same message as their cause. It must be printed only
+/// once.
 #[test]
 fn an_error_says_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();

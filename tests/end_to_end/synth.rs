@@ -38,15 +38,14 @@ fn a_synthetic_week_is_analysed_from_end_to_end() {
         assert!((0.2..1.0).contains(&idle_share), "{host:?}");
         assert!(host.samples_count > 300, "{host:?}");
     }
-    // Every gap found by the analysis was recorded, with one of the agent's
-    // causes.
+    // Every gap that the analysis finds was also recorded, with one of the causes that an agent records.
     for gap in &found.gaps {
         let causes = ["sleep", "boot", "stopped"];
         assert!(causes.contains(&gap.cause.as_str()), "{gap:?}");
     }
     assert!(!found.gaps.is_empty() && !found.top_processes.is_empty());
     assert!(!found.top_files.is_empty() && !found.idle_periods.is_empty());
-    // The two ways to count available memory differ slightly.
+    // The two ways to count available memory differ a little, as on real hosts.
     for residual in &found.residuals {
         assert!(residual.max_abs_share < 0.005, "{residual:?}");
         assert!(residual.max_abs_share > 0.0, "{residual:?}");

@@ -13,10 +13,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Timeout for words on the screen.
+/// Time limit until expected words are on the screen.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// The program on the terminal; killed when dropped.
+/// The running program `gleaner top`; it is killed when dropped.
 struct Top(Child);
 
 impl Drop for Top {
@@ -36,11 +36,11 @@ fn top(args: &[&str]) -> Command {
     command
 }
 
-/// `gleaner top` on a terminal of 80 columns and 24 lines.
+/// A terminal of 80 columns and 24 lines on which `gleaner top` runs.
 struct Terminal {
     top: Top,
     keyboard: File,
-    /// Kept open, so that the terminal's modes can be read after the program has ended.
+    /// The terminal stays open, so that its modes can be read after the program has ended.
     line: File,
     screen: Arc<Mutex<vt100::Parser>>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -93,7 +93,7 @@ impl Terminal {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the text on the screen satisfies `is_so`.
     #[track_caller]
     fn wait_for(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let begin = Instant::now();
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for all words together: a frame may be read while it is drawn.
+    /// Waits until all these words are on the screen together: the screen may be read while a frame is drawn.
     #[track_caller]
     fn wait_for_words(&self, words: &[&str]) {
         self.wait_for(&format!("{words:?}"), |text| {
@@ -123,7 +123,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
-    /// Waits until the program ends, and checks that the terminal was restored.
+    /// Waits until the program ends, and asserts that the terminal was restored.
     fn ends(&mut self) {
         let begin = Instant::now();
         let status = loop {
@@ -146,7 +146,7 @@ impl Terminal {
     }
 }
 
-/// An agent that samples this host without input devices.
+/// Starts an agent that samples this host, but finds no input devices.
 fn agent(folder: &Path) -> Running {
     for name in ["dev", "run"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
@@ -165,7 +165,7 @@ fn agent(folder: &Path) -> Running {
     Running::start(command.args(["run", "--sample-interval", "1s"]))
 }
 
-/// A collector, and its address for requests.
+/// Starts a collector; also returns its URL.
 fn collector(folder: &Path) -> (Running, String) {
     let config = folder.join("collector.toml");
     let data = folder.join("data");
@@ -206,9 +206,9 @@ fn this_host_is_watched_and_the_terminal_given_back() {
         "available",
         "harvestable",
         "MemAvailable",
-        " to ", // a history
+        " to ", // range of a history
     ]);
-    // Without input devices, nobody can tell whether the owner is present.
+    // Without input devices, the agent cannot see whether the owner is present.
     terminal.wait_for("owner", |text| {
         text.contains("unknown, counts as in use") || text.contains("loaded")
     });
@@ -261,7 +261,8 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
     terminal.press("\u{1b}[F"); // key End
     terminal.wait_for_words(&["host-00060"]);
     terminal.press("\u{1b}[H\u{1b}[C\u{1b}[C"); // keys Home, right, right
-    // The third host has 64 GiB, like every fourth after it, and its name sorts first.
+    // The third host and every fourth after it have 64 GiB, the most. Of their names, that of the third host
+    // sorts first.
     terminal.wait_for_words(&["MEMORY↓", "<b>otter"]);
     terminal.press("/host-0004");
     terminal.wait_for("ten hosts", |text| {
@@ -274,7 +275,7 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
         text.contains("/ filter: idle") && text.contains(" idle ") && !text.contains(" loaded ")
     });
     drop(collector);
-    // The last known figures stay on the screen.
+    // After the collector has ended, its last figures stay on the screen.
     terminal.wait_for_words(&["does not answer", " idle "]);
     terminal.press("q");
     terminal.ends();
@@ -370,8 +371,7 @@ fn one_frame_for_pipes_and_one_document_for_programs() {
     assert!(document["kernel"]["mem_available_bytes"].as_u64().unwrap() > 0);
     drop(agent);
 
-    // Without an agent the available figures are shown, and the exit code says that some are
-    // missing.
+    // If no agent runs, the figures of the kernel are shown. The exit code says that the others are missing.
     let output = once(&["--socket", socket, "--once"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("MemAvailable"));

@@ -1,5 +1,5 @@
-//! Checks that a dataset has exactly the rows of the agents' databases, each once; for tests outside
-//! Rust: `same_rows AGENT DATASET DATABASE…`, where AGENT is the program `gleaner-agent`.
+//! Checks that a dataset has exactly the rows of the agents' databases, each once. Tests that are not written
+//! in Rust use it: `same_rows AGENT DATASET DATABASE…`, where AGENT is the program `gleaner-agent`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let databases: Vec<PathBuf> = paths.collect();
     let scratch = std::env::temp_dir().join(format!("same-rows-{}", std::process::id()));
     let compared = gleaner_tests::same_rows(&agent, &dataset, &databases, &scratch);
-    let _ = std::fs::remove_dir_all(&scratch); // remains there do no harm
+    let _ = std::fs::remove_dir_all(&scratch); // if it remains, it does no harm
     match compared {
         Ok(rows) => {
             println!("{rows} rows, each once");

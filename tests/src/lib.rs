@@ -1,4 +1,4 @@
-//! Shared parts of the end-to-end tests: paths of the built programs, and comparison of rows in a
+//! Parts that the end-to-end tests share: paths of the built programs, and a comparison of the rows in a
 //! dataset with those in databases.
 //!
 //! Rooms, from the top; each uses only those after it: `fuzz`, `same_rows`.
@@ -18,7 +18,7 @@ pub fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The integer columns of `batch`, absent values as `None`.
+/// Values of all columns of `batch`, which have integers. Absent values are `None`.
 ///
 /// # Panics
 /// If a column does not have 64-bit integers.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// Compares, table by table, the dataset in the folder `dataset` with these databases: as many rows as SQLite
-/// counts, and the same values as `agent export` (the program `agent`) writes from them into the folder
-/// `scratch`. Returns the number of rows.
+/// Compares the dataset in the folder `dataset` with these databases, table by table. The dataset must have
+/// as many rows as SQLite counts. Its values must equal those that the program `agent` exports from the
+/// databases into the folder `scratch`. Returns the number of rows.
 ///
 /// # Errors
 /// Description of the difference, or an error of reading.
@@ -42,7 +42,7 @@ pub fn same_rows(
         for database in databases {
             stored += count(database, &table)?;
         }
-        // Counted in the manifest, since a reader would hide repeats.
+        // Rows are counted in the manifest, since a reader of the files would hide repeated rows.
         let there = found.rows(&table);
         if there != stored {
             let name = table.name;

@@ -1,5 +1,5 @@
-//! Addresses of Gleaner's own servers (collector, recruiter), and the check that a plain address is this
-//! machine's.
+//! Addresses of Gleaner's own servers (collector, recruiter). Plain HTTP is allowed only to an address of
+//! this machine.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,8 +9,8 @@ use ureq::http::Uri;
 const PORT_OF_HTTPS: u16 = 443;
 const PORT_OF_HTTP: u16 = 80;
 
-/// A server's address: `https://HOST:PORT`, or `http://HOST:PORT` for this machine. The default port is the
-/// scheme's: 443 or 80.
+/// Address of a server: `https://HOST:PORT`, or `http://HOST:PORT` for a server on this machine. The default
+/// port is that of the scheme: 443 or 80.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Scheme, host and port, as given but without a final `/`.
@@ -21,11 +21,11 @@ pub struct Address {
     is_secret: bool,
 }
 
-/// Reason why a text is no address of a server.
+/// Reason why a text is not the address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// The scheme is another one, the host is missing, or the port is no number.
+    /// The scheme is neither `http` nor `https`, the host is missing, or the port is no number.
     #[error("{0:?} is no address: write it like https://server.example:7443")]
     Malformed(String),
     /// The text has a user, a path or a query in addition to host and port.
@@ -37,10 +37,8 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Parses an address.
-    ///
     /// # Errors
-    /// [`AddressError`], as text for people.
+    /// [`AddressError`] with a text for display.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed(text.to_owned());
         let trimmed = text.trim().trim_end_matches('/');

@@ -14,22 +14,24 @@ use std::time::{Duration, SystemTime};
 
 /// A certificate with its private key, both in PEM form.
 pub struct IssuedCertificate {
-    /// The certificate only: its issuer is the authority.
+    /// Certificate without a chain, since the authority itself is its issuer.
     pub certificate_pem: String,
     /// Private key in PKCS #8. Its holder can act as the certificate's subject.
     pub key_pem: String,
 }
 
 impl IssuedCertificate {
-    /// Writes both files like [`Self::write_for`], without naming a group.
+    /// Writes both files like [`Self::write_for`], without a group.
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
         self.write_for(certificate, key, None)
     }
 
-    /// Writes both files durably, the key first. The folder's owner may read the key (root gives the files to that owner), and so
-    /// may `group` or, if that is `None`, the group that could read the replaced key file. A reader that finds only one of the new
-    /// files has two files that do not match, which [`ServerTrust`](crate::ServerTrust) and [`ClientTrust`](crate::ClientTrust)
-    /// reject.
+    /// Writes both files durably, the key first.
+    ///
+    /// The folder's owner may read the key: if root writes the files, root gives them to that owner. The
+    /// group `group` may read the key too; if it is `None`, the group that could read the replaced key file
+    /// may. A reader that finds only one of the new files has two files that do not match, which
+    /// [`ServerTrust`](crate::ServerTrust) and [`ClientTrust`](crate::ClientTrust) reject.
     ///
     /// # Errors
     /// [`TrustError::Io`]: a file cannot be written, or only root can give the key to that group.
@@ -51,10 +53,10 @@ pub struct Authority {
 impl Authority {
     /// Makes an authority in a folder, which is created if missing; only its owner may enter it.
     ///
-    /// `name` becomes part of the certificate, for people. If interrupted, this can be run again.
+    /// `name` becomes part of the certificate, for people. If the call is interrupted, it can be repeated.
     ///
     /// # Errors
-    /// [`TrustError::AuthorityExists`] if there is one already.
+    /// [`TrustError::AuthorityExists`] if the folder has an authority already.
     pub fn init(folder: &Path, name: &str, valid_days: u32) -> Result<Self> {
         if name.trim().is_empty() || name.chars().count() > 30 || name.chars().any(char::is_control)
         {
@@ -68,8 +70,8 @@ impl Authority {
         }
         Register::of(folder).make()?;
         files::make_folder_for_owner(&crate::token::folder(folder))?;
-        // The certificate is written last, and shows that everything is there. A key without it is left over from an earlier
-        // attempt, and can be used.
+        // The certificate is written last: if it exists, the authority is complete. A key without a
+        // certificate is left over from an interrupted attempt, and is used.
         let key = match files::read_if_there(&key_path)? {
             Some(pem) => read_key(&key_path, &pem)?,
             None => {
@@ -128,7 +130,7 @@ impl Authority {
         &self.certificate_pem
     }
 
-    /// SHA-256 of [`Self::certificate_pem`], which a token carries.
+    /// SHA-256 of [`Self::certificate_pem`], in hex digits. Every token contains it.
     pub fn fingerprint(&self) -> Result<String> {
         certificate::fingerprint(&self.certificate_pem)
     }
@@ -143,7 +145,7 @@ impl Authority {
         self.issue_for(role, &Validity::days(days))
     }
 
-    /// Issues like [`Self::issue`], for any validity.
+    /// Issues a certificate like [`Self::issue`], with any validity.
     pub fn issue_for(&self, role: &Role, validity: &Validity) -> Result<IssuedCertificate> {
         let key = request::new_key()?;
         let _lock = self.lock()?;
@@ -153,11 +155,11 @@ impl Authority {
         })
     }
 
-    /// Makes a certificate for the key in a request. Names in the request are not even read.
+    /// Makes a certificate for the key in a request. Names in the request are ignored.
     ///
     /// # Errors
-    /// [`TrustError::Request`] if the request is malformed, oversized, not signed with its own key, or has an unsupported kind of
-    /// key.
+    /// [`TrustError::Request`] if the request is malformed, too long or not signed with its own key, or if
+    /// its kind of key is not supported.
     pub fn sign_request(&self, role: &Role, request_pem: &str, days: u32) -> Result<String> {
         let key = request::public_key(request_pem)?;
         let _lock = self.lock()?;
@@ -166,8 +168,9 @@ impl Authority {
 
     /// Makes the next certificate for the holder of `presented`: a host, reader, client or admin.
     ///
-    /// The caller must have verified `presented`, as TLS does. Its revocation and expiry are checked here, under the lock that
-    /// revoking takes, so that no revoked holder slips through.
+    /// The caller must have verified `presented`, as TLS does. This function checks its revocation and
+    /// expiry. It does so under the lock that revoking takes, so that a holder who is being revoked cannot
+    /// renew.
     pub fn renew(
         &self,
         presented: &CertificateDer<'_>,
@@ -197,8 +200,8 @@ impl Authority {
 
     /// Makes the first certificate of a host, in exchange for a token.
     ///
-    /// The request is checked before the token is used up. A host that has lost the answer asks again with the same key, and gets
-    /// the certificate made for it.
+    /// The request is checked before the token is used up. A host that did not receive the answer may ask
+    /// again with the same key; it receives the certificate that was made for this key.
     pub fn enroll(
         &self,
         token: &str,
@@ -223,7 +226,8 @@ impl Authority {
 
     /// Makes a token with which one host can enrol once, while the token is valid.
     ///
-    /// With `host`, the token is for that host, which may have a certificate already; without, it is for any host that has none.
+    /// With `host`, only that host can use the token, even if it has a certificate already. Without `host`,
+    /// any host can use it that has no valid certificate.
     pub fn new_token(&self, valid: Duration, host: Option<&str>) -> Result<String> {
         if let Some(host_id) = host {
             check_host_id(host_id)?;
@@ -232,18 +236,20 @@ impl Authority {
         crate::token::make(&self.folder, &self.fingerprint()?, now + valid, host, now)
     }
 
-    /// Uses up a token for a host; of several concurrent calls, one succeeds.
+    /// Uses up a token for a host. If several calls use the same token concurrently, only one succeeds.
     ///
     /// # Errors
-    /// [`TrustError::TokenUnknown`], [`TrustError::TokenUsed`], [`TrustError::TokenExpired`], [`TrustError::TokenOfOtherHost`], or
-    /// [`TrustError::HostEnrolled`] if a token for any host is used for one that has a valid certificate. The last two errors do
-    /// not use up the token.
+    /// [`TrustError::TokenUnknown`], [`TrustError::TokenUsed`] or [`TrustError::TokenExpired`].
+    /// [`TrustError::TokenOfOtherHost`]: the token is for another host. [`TrustError::HostEnrolled`]: the
+    /// token is for any host, but this host has a valid certificate. The last two errors leave the token
+    /// usable.
     pub fn redeem(&self, token: &str, host_id: &str, now: SystemTime) -> Result<()> {
         let _lock = self.lock()?;
         self.redeem_locked(token, host_id, now)
     }
 
-    /// Redeems under the lock, so that two concurrent tokens do not enrol two machines as one host.
+    /// Uses up a token like [`Self::redeem`]. The caller holds the lock, so that two concurrent calls with
+    /// two tokens do not enrol two machines as one host.
     fn redeem_locked(&self, token: &str, host_id: &str, now: SystemTime) -> Result<()> {
         check_host_id(host_id)?;
         let found = crate::token::find(&self.folder, &self.fingerprint()?, token, now)?;
@@ -265,16 +271,17 @@ impl Authority {
         found.mark_used()
     }
 
-    /// Revokes what `which` names: a serial number, a host id (all its certificates), a reader's name, or a certificate's file.
-    /// Returns the certificates that were newly revoked.
+    /// Revokes certificates; returns those that were not revoked before. `which` is a serial number, the id
+    /// of a host (all its certificates), the name of a reader, client or admin (all their certificates), or
+    /// the path of a certificate's file.
     ///
     /// # Errors
-    /// [`TrustError::NotIssued`] if nothing issued here matches.
+    /// [`TrustError::NotIssued`] if no certificate issued here matches `which`.
     pub fn revoke(&self, which: &str) -> Result<Vec<Record>> {
         let _lock = self.lock()?;
         let serial = match files::read_if_there(Path::new(which)) {
             Ok(Some(pem)) => certificate::serial(&String::from_utf8_lossy(&pem))?,
-            // Other programs print upper case with colons.
+            // Other programs print serial numbers in upper case and with colons.
             _ => which.replace(':', "").to_ascii_lowercase(),
         };
         let matches = |r: &Record| match &r.role {
@@ -304,7 +311,7 @@ impl Authority {
         self.with_revocations(self.register.all()?)
     }
 
-    /// Path of the revocation list, for the server.
+    /// Path of the revocation list, which the server reads.
     pub fn revoked_path(&self) -> PathBuf {
         revocation_file(&self.folder)
     }
@@ -314,8 +321,8 @@ impl Authority {
         certificate_of(&self.folder)
     }
 
-    /// Valid certificate that was made for this very key, if there is one. It reveals nothing that the holder of the key may not
-    /// know.
+    /// Valid certificate that was made for exactly this key, if there is one. Whoever has the key may receive
+    /// it: a certificate contains nothing that its holder may not know.
     fn issued_for(
         &self,
         role: &Role,
@@ -348,7 +355,8 @@ impl Authority {
         files::lock(&self.folder)
     }
 
-    /// Signs a certificate, and records it before anybody can use it.
+    /// Signs a certificate, and adds it to the register before returning it, so that every certificate in use
+    /// is registered.
     fn sign(&self, role: &Role, key: &impl PublicKeyData, validity: &Validity) -> Result<String> {
         role.check()?;
         let serial = profile::new_serial()?;

@@ -1,10 +1,10 @@
-//! Waits between failing attempts: longer each time and partly random, so that clients that lost a server at the
-//! same time do not return at the same time.
+//! Waits between failing attempts: each longer than the one before, and partly random. Clients that lost a
+//! server at the same time therefore do not return at the same time.
 
 use crate::random;
 use std::time::Duration;
 
-/// Waits after failures in a row: exponential, with full jitter.
+/// Waits after consecutive failures: a random time up to a limit that doubles with each failure.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -13,8 +13,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Starts without failures. A wait is at most `first` after the first failure, and the limit doubles with each
-    /// further one, up to `longest`.
+    /// Starts without failures. After the first failure, a wait is at most `first`. The limit doubles with
+    /// each further failure, up to `longest`.
     #[must_use]
     pub const fn new(first: Duration, longest: Duration) -> Self {
         Self {
@@ -24,13 +24,13 @@ impl Backoff {
         }
     }
 
-    /// Forgets all failures, after a success.
+    /// Forgets all failures. Call this after a success.
     pub const fn reset(&mut self) {
         self.failures_count = 0;
     }
 
-    /// Returns the wait after another failure. If the server requested a wait (`asked`), returns that plus a random
-    /// part of it. The server can lengthen the wait, but not shorten it.
+    /// Returns the wait after another failure. If the server requested a wait (`asked`), the result is that
+    /// wait plus a random part of it. So the server can lengthen the wait, but not shorten it.
     #[must_use]
     pub fn next(&mut self, asked: Option<Duration>) -> Duration {
         self.next_by(asked, random::share())

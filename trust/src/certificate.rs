@@ -50,7 +50,8 @@ pub fn serial(certificate_pem: &str) -> Result<String> {
     Ok(serial_of(&parse(&der)?))
 }
 
-/// DNS names and addresses in the first certificate of a PEM text, by which a server may be addressed.
+/// DNS names and IP addresses in the first certificate of a PEM text. Clients may use each of them to reach
+/// the server.
 pub fn server_names(certificate_pem: &str) -> Result<Vec<String>> {
     let der = from_pem(certificate_pem)?;
     let certificate = parse(&der)?;
@@ -75,7 +76,7 @@ pub(crate) fn from_pem(certificate_pem: &str) -> Result<CertificateDer<'static>>
         .map_err(|e| TrustError::Certificate(format!("not a certificate in PEM form: {e}")))
 }
 
-/// Parses a certificate of any origin; nothing may follow it.
+/// Parses a certificate of any origin. It is an error if bytes follow the certificate.
 pub(crate) fn parse<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>> {
     match x509_parser::parse_x509_certificate(certificate) {
         Ok(([], parsed)) => Ok(parsed),

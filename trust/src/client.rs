@@ -1,4 +1,4 @@
-//! A client's side of a connection.
+//! Certificates and TLS settings of a client.
 
 use crate::server::{dates_of_first, mismatch, parse_key, roots};
 use crate::watched::{WatchedFiles, read_pem};
@@ -16,17 +16,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Paths of a client's files, all in PEM form.
 #[derive(Debug, Clone)]
 pub struct ClientPaths {
-    /// File of the client's certificate, followed by those between it and the authority, if any.
+    /// File of the client's certificate. If intermediate authorities issued it, their certificates follow it
+    /// in the file.
     pub certificate: PathBuf,
     /// File of the client's private key.
     pub key: PathBuf,
-    /// File of the authority or authorities to which the server's certificate must lead.
+    /// File with one or more authorities. The server's certificate must be issued by one of them, directly or
+    /// through intermediate authorities.
     pub authority: PathBuf,
 }
 
-/// Certificates that a client shows and trusts, in the parts that HTTP clients need.
+/// Certificates that a client shows, and authorities that it trusts, in the forms that HTTP clients need.
 ///
-/// For ureq: [`crate::http::tls`]. Key and certificate were checked to match; otherwise ureq would panic.
+/// ureq uses them through [`crate::http::tls`]. Key and certificate were checked to match: ureq would panic
+/// if they did not.
 pub struct Credentials {
     certificates: Vec<CertificateDer<'static>>,
     key_pem: Option<Vec<u8>>,
@@ -36,11 +39,11 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Trusts an authority and shows no certificate, for enrolment. The authority's certificate may come from anywhere, since the token
-    /// identifies it.
+    /// Makes credentials for enrolment: they trust one authority and contain no certificate of the client.
+    /// `authority_pem` may come from any source, since the token contains the authority's fingerprint.
     ///
     /// # Errors
-    /// [`TrustError::ForeignAuthority`] if it is another authority.
+    /// [`TrustError::ForeignAuthority`] if the token names another authority.
     pub fn for_enrolment(authority_pem: &str, token: &str) -> Result<Self> {
         if certificate::fingerprint(authority_pem)? != token::fingerprint(token)? {
             return Err(TrustError::ForeignAuthority);
@@ -90,7 +93,7 @@ impl Credentials {
         })
     }
 
-    /// The client's certificate, followed by those between it and the authority; empty for enrolment.
+    /// The client's certificate, followed by those of intermediate authorities; empty for enrolment.
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.certificates
     }
@@ -105,13 +108,13 @@ impl Credentials {
         &self.authorities
     }
 
-    /// Configuration for callers that use rustls themselves.
+    /// TLS configuration for callers that use rustls themselves.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
 
-    /// Makes the settings of [`Self::config`], but rejects servers whose certificates these lists revoke. A list of an authority outside
-    /// [`Self::authorities`] is ignored.
+    /// Returns the settings of [`Self::config`], except that servers are rejected if one of these lists
+    /// revokes their certificate. A list is ignored if no authority in [`Self::authorities`] signed it.
     ///
     /// # Errors
     /// [`TrustError::ReceivedList`] if rustls cannot use a list.
@@ -124,14 +127,15 @@ impl Credentials {
         }
         let mut config = ClientConfig::clone(&self.config);
         let verifier = self.verifier(lists)?;
-        config.dangerous().set_certificate_verifier(verifier); // stricter than the one that it replaces
+        config.dangerous().set_certificate_verifier(verifier); // stricter than the verifier that it replaces
         Ok(Arc::new(config))
     }
 
-    /// Verifies a server's certificates again like the handshake, with these lists and the present time, for long-lived connections.
+    /// Verifies a server's certificates again in the same way as the handshake, but with these lists and the
+    /// present time. Long-lived connections need this.
     ///
     /// # Errors
-    /// [`TrustError::Refused`] with the reason, [`TrustError::ReceivedList`] as for [`Self::config_by_lists`].
+    /// [`TrustError::Refused`] with the reason; [`TrustError::ReceivedList`] if rustls cannot use a list.
     pub fn recheck_server(
         &self,
         certificates: &[CertificateDer<'_>],
@@ -164,20 +168,20 @@ impl Credentials {
             .map_err(|e| crate::received::rejected(e.to_string()))
     }
 
-    /// Validity of the client's own certificate.
+    /// Validity of the client's own certificate; `None` for enrolment.
     pub fn dates(&self) -> Option<Dates> {
         self.dates
     }
 }
 
-/// A client's credentials, which follow their files without a restart.
+/// A client's credentials. When their files are replaced, they are loaded again without a restart.
 pub struct ClientTrust {
     paths: ClientPaths,
     watched: WatchedFiles<Credentials>,
 }
 
 impl ClientTrust {
-    /// Reads the files.
+    /// Loads the credentials from the files.
     pub fn load(paths: &ClientPaths) -> Result<Arc<Self>> {
         let files = vec![
             paths.certificate.clone(),
@@ -190,13 +194,13 @@ impl ClientTrust {
         }))
     }
 
-    /// Credentials for connecting. A client that keeps its settings (like a `ureq::Agent`) must be recreated when [`Self::generation`]
-    /// changes.
+    /// Credentials for connecting. If a client keeps settings made from them (like a `ureq::Agent`), it must
+    /// make new settings when [`Self::generation`] changes.
     pub fn credentials(&self) -> Arc<Credentials> {
         self.watched.get()
     }
 
-    /// Reads the files again if one has changed, and returns true then, like
+    /// Reads the files again if one of them has changed, and returns true in this case; see
     /// [`ServerTrust::reload_if_changed`](crate::ServerTrust::reload_if_changed).
     pub fn reload_if_changed(&self) -> Result<bool> {
         self.watched

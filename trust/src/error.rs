@@ -1,4 +1,4 @@
-//! Errors with reason, place and remedy.
+//! Errors of this crate: each says what failed, where, and what to do.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ pub enum TrustError {
     /// A system call failed.
     #[error("{path}: {source}")]
     Io {
-        /// File or folder of the error.
+        /// File or folder on which the call failed.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the system returned.
         source: std::io::Error,
     },
     /// The folder has an authority already.
@@ -29,7 +29,7 @@ pub enum TrustError {
         path: PathBuf,
         /// Contents that the file should have.
         wanted: &'static str,
-        /// Fault of the file.
+        /// What is wrong with the contents.
         reason: String,
     },
     /// The private key does not match its certificate.
@@ -40,21 +40,22 @@ pub enum TrustError {
         /// The key's file.
         key: PathBuf,
     },
-    /// The revocation list is another authority's, and would concern nobody.
+    /// None of the given authorities signed the revocation list, so that it would revoke no certificate that
+    /// they issued.
     #[error(
         "{0} has a revocation list that none of the given authorities signed: give their own, or add the authority that signed it"
     )]
     ForeignRevocations(PathBuf),
-    /// Revocation lists received over the network change nothing.
+    /// A revocation list received over the network is rejected; the present lists stay in force.
     #[error("revocation list rejected: {0}")]
     ReceivedList(String),
-    /// The certificate does not state its holder correctly.
+    /// The certificate does not state its holder in a valid form.
     #[error("certificate refused: {0}")]
     Certificate(String),
-    /// The certificate does not lead to the authority, is out of date, or is revoked.
+    /// No trusted authority issued the certificate, or the certificate is out of date or revoked.
     #[error("certificate refused: {0}")]
     Refused(rustls::Error),
-    /// The certificate is of the wrong kind.
+    /// The holder of this kind of certificate cannot renew it.
     #[error(
         "certificate refused: only hosts, readers, clients and admins renew their own; issue a new one with `gleaner pki issue`"
     )]
@@ -68,7 +69,7 @@ pub enum TrustError {
     /// The signing request is malformed.
     #[error("certificate request refused: {0}")]
     Request(String),
-    /// No certificate may have this name.
+    /// The name is not allowed in a certificate.
     #[error("{name:?} is not {wanted}")]
     Name {
         /// Name as given.
@@ -76,10 +77,11 @@ pub enum TrustError {
         /// Form that the value should have.
         wanted: &'static str,
     },
-    /// No certificate issued here matches.
+    /// No certificate issued by this authority matches.
     #[error("nothing issued here matches {0:?}: `gleaner pki list` shows serial numbers and hosts")]
     NotIssued(String),
-    /// This authority never made the token, or made it long ago.
+    /// This authority did not make the token, or it has removed the record of the token long after its
+    /// expiry.
     #[error(
         "token unknown: copy all of it, or make one with `gleaner pki token` for this collector"
     )]
@@ -93,7 +95,7 @@ pub enum TrustError {
     /// The token was made for another host.
     #[error("token is for another host: make one with `gleaner pki token --host {0}`")]
     TokenOfOtherHost(String),
-    /// The token is for any new host, and this host has a certificate already.
+    /// The token is for any host without a certificate, but this host has one already.
     #[error(
         "host {0} has a certificate already: make a token for it with `gleaner pki token --host {0}`"
     )]
@@ -101,15 +103,15 @@ pub enum TrustError {
     /// The server's authority is not the one that the token names.
     #[error("the collector's authority is not the one that made this token: check the address")]
     ForeignAuthority,
-    /// Making or signing a certificate failed, because of a broken key or a bug.
+    /// A certificate cannot be made or signed, because of a broken key or a bug.
     #[error("{doing}: {source}")]
     Making {
-        /// Object being made.
+        /// Name of the object being made, such as a certificate.
         doing: &'static str,
         /// Error of the certificate library.
         source: rcgen::Error,
     },
-    /// rustls rejects the settings.
+    /// Settings that rustls rejects.
     #[error("TLS settings: {0}")]
     Tls(#[from] rustls::Error),
     /// TLS cannot use the private key.
@@ -117,7 +119,7 @@ pub enum TrustError {
         "the private key cannot be used: {0}; enrol this host anew, or issue the certificate again"
     )]
     Key(String),
-    /// The system gave no random numbers.
+    /// The system returned no random numbers.
     #[error("the system gives no random numbers (getrandom): nothing secret can be made")]
     NoRandomness,
 }
@@ -145,8 +147,8 @@ impl TrustError {
         matches!(self, Self::Refused(InvalidCertificate(Revoked)))
     }
 
-    /// Returns true if the caller caused the error (by a bad token, request or certificate) rather than local
-    /// files or the system: only such errors are reported to strangers.
+    /// Returns true if the caller caused the error by a bad token, request or certificate. Only such errors
+    /// are reported to callers; errors of local files and of the system are not.
     pub fn is_refusal(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! Files that are complete or missing, even after a power cut.
+//! Writes and reads files. After a power failure, a file that was being written is complete or missing.
 
 use crate::{Result, TrustError, hex, random};
 use rustix::fs::OFlags;
@@ -14,11 +14,13 @@ const GROUP_SECRET: u32 = 0o640;
 /// Mode of files that everybody may read.
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Flag for `custom_flags`. Root may work in an authority's folder that belongs to another user, who could place a link there and
-/// so make root open, and reveal, another file.
+/// Flag that makes opening a symbolic link fail. Root may work in an authority's folder that belongs to
+/// another user. Without the flag, this user could place a link there and so make root open, and reveal,
+/// another file.
 const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
-/// Maximum length of a file, more than any certificate chain or revocation list of ours: a list of 100,000 serials has 5 MB.
+/// Maximum length of a file. No certificate chain or revocation list of ours is longer: a list of 100,000
+/// serial numbers has 5 MB.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads a whole file.
@@ -42,17 +44,18 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Writes a file durably: under another name, synced, renamed, and the folder synced.
+/// Writes a file durably: writes a temporary file, syncs it, renames it, and syncs the folder.
 ///
-/// The file gets the owner of its folder: the collector, under a user of its own, must be able to read files that an
-/// administrator's command creates in the authority's folder.
+/// The file gets the owner of its folder. An administrator's command, run by root, creates files in the
+/// authority's folder, and the collector must be able to read them as a user of its own.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     write_with(path, bytes, mode, |_| Ok(()))
 }
 
-/// Writes a private key durably, readable by the folder's owner and, if given, by a group.
+/// Writes a private key durably, readable by the folder's owner and by `group`, if given.
 ///
-/// If the replaced key was readable by its group, the new one is too: a renewal must not lock the service out.
+/// Without `group`, the key is readable by the group that could read the replaced key: after a renewal, the
+/// service must still be able to read its key.
 pub(crate) fn write_key(path: &Path, bytes: &[u8], group: Option<u32>) -> Result<()> {
     let group = match group {
         Some(group) => Some(group),
@@ -70,7 +73,7 @@ pub(crate) fn write_key(path: &Path, bytes: &[u8], group: Option<u32>) -> Result
     })
 }
 
-/// Group that may read the file at this path; `None` without a file.
+/// Group that may read the file at this path; `None` if there is no file or no group may read it.
 fn reading_group(path: &Path) -> Result<Option<u32>> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_file() && there.mode() & 0o040 != 0 => Ok(Some(there.gid())),
@@ -102,7 +105,7 @@ fn write_with(
         })
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        let _ = fs::remove_file(&beside); // the error that follows is the one to report
+        let _ = fs::remove_file(&beside); // if removing fails too, only the first error is reported
     }
     written.map_err(TrustError::io(path))?;
     sync_folder_of(path)
@@ -119,7 +122,7 @@ fn chown_to_folder_owner(file: &File, folder: &Path) -> io::Result<()> {
         ));
     }
     match fchown(file, Some(owner.uid()), Some(owner.gid())) {
-        // Only root can give files away; for other users the file stays their own.
+        // Only root can give a file to another user; a file written by another user stays theirs.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
@@ -140,7 +143,8 @@ pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
         .map_err(TrustError::io(folder))
 }
 
-/// Makes a folder that only its owner may enter, if it does not exist; everybody may enter folders above it.
+/// Makes a folder that only its owner may enter, if it does not exist. Missing folders above it are made too,
+/// and everybody may enter those.
 pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(folder_of(path)).map_err(TrustError::io(path))?;
     match fs::DirBuilder::new().mode(0o700).create(path) {
@@ -149,7 +153,7 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Creates a private folder inside another folder, with the other folder's owner.
+/// Creates a folder that only its owner may enter. Its owner is the owner of the folder above it.
 pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
     make_private_folder(path)?;
     OpenOptions::new()
@@ -160,7 +164,8 @@ pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
         .map_err(TrustError::io(path))
 }
 
-/// Waits for the lock of a folder and takes it. It is released when dropped, or when the process ends.
+/// Waits for the lock of a folder and takes it. The lock is released when the returned file is dropped, or
+/// when the process ends.
 pub(crate) fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("authority.lock");
     OpenOptions::new()

@@ -1,4 +1,5 @@
-//! Lower-case hexadecimal digits: names of hosts, leases and sessions, serial numbers, fingerprints.
+//! Lower-case hexadecimal digits, used for ids of hosts, leases and sessions, for serial numbers and for
+//! fingerprints.
 
 use std::fmt::Write;
 
@@ -22,7 +23,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// Returns true if the text is `digits_count` digits, all lower-case.
+/// Returns true if the text consists of exactly `digits_count` lower-case hex digits.
 #[must_use]
 pub fn is_lower(text: &str, digits_count: usize) -> bool {
     text.len() == digits_count && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))

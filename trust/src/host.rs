@@ -1,6 +1,6 @@
-//! A host's id, the same for all programs on it.
+//! Id of a host, which is the same for all programs on the host.
 
-/// The host's id: a hash of `/etc/machine-id`, which itself must not leave the host
+/// Id of a host, computed as a hash of `/etc/machine-id`. The machine id itself must not leave the host
 /// (machine-id(5)).
 #[must_use]
 pub fn host_id(machine_id: &str) -> String {
@@ -19,7 +19,8 @@ pub fn this_host_id() -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A host's id must never change: traces continue under the id that they began with.
+    /// The id of a host must never change, since its traces are stored under the id. The test therefore
+    /// compares with a fixed id.
     #[test]
     fn a_name_stays_and_does_not_show_what_it_was_made_of() {
         let id = host_id("3d1219c7c4c5404aaa1f6d2a48adfda4\n");

@@ -1,5 +1,5 @@
-//! An HTTP client for Gleaner's own servers, by ureq. It sends requests only to the named server, with TLS as
-//! configured by the certificates' files.
+//! An HTTP client (ureq) for Gleaner's own servers. It follows no redirects to other servers, and takes its
+//! TLS settings from the files of certificates.
 
 use crate::{ClientTrust, Credentials, Result, TrustError, provider};
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsConfigBuilder};
 
-/// Timeouts of a client; `None`: no timeout.
+/// Time limits of a client; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Timeout of name resolution, and again of connecting.
+    /// Time limit for resolving the name, and the same limit again for connecting.
     pub connect: Option<Duration>,
-    /// Timeout from a request to the head of its answer.
+    /// Time limit from the end of a request to the head of its answer.
     pub answer: Option<Duration>,
-    /// Timeout of the answer's body.
+    /// Time limit for the body of the answer.
     pub body: Option<Duration>,
-    /// Timeout of a whole exchange.
+    /// Time limit for a request and its answer together.
     pub whole: Option<Duration>,
-    /// Age up to which an idle connection is used again; `None`: ureq's default, 15 s.
+    /// Time for which an idle connection is kept for further requests; `None`: ureq's default, 15 s.
     pub idle: Option<Duration>,
 }
 
@@ -30,17 +30,18 @@ pub struct HttpClient {
     trust: Option<TrustGeneration>,
 }
 
-/// Certificates, with the generation that the agent was made with.
+/// Certificates, and their generation when the agent was made.
 struct TrustGeneration {
     trust: Arc<ClientTrust>,
     generation: u64,
 }
 
 impl HttpClient {
-    /// Makes a client with the certificates of `trust`; without it, no TLS is used. `program` is sent as `User-Agent`.
+    /// Makes a client with the certificates of `trust`. If `trust` is `None`, the client uses no TLS.
+    /// `program` is sent as `User-Agent`.
     ///
     /// # Errors
-    /// [`TrustError::Key`].
+    /// [`TrustError::Key`] if TLS cannot use the private key.
     pub fn new(
         program: &'static str,
         trust: Option<Arc<ClientTrust>>,
@@ -62,7 +63,7 @@ impl HttpClient {
         })
     }
 
-    /// Makes a client of plain HTTP, for this machine.
+    /// Makes a client for plain HTTP, which is used only for servers on this machine.
     #[must_use]
     pub fn plain(program: &'static str, limits: Limits) -> Self {
         Self::of(program, TlsConfig::default(), limits)
@@ -71,7 +72,7 @@ impl HttpClient {
     /// Makes a client with these credentials, for enrolment.
     ///
     /// # Errors
-    /// [`TrustError::Key`].
+    /// [`TrustError::Key`] if TLS cannot use the private key.
     pub fn with_credentials(
         program: &'static str,
         credentials: &Credentials,
@@ -80,8 +81,8 @@ impl HttpClient {
         Ok(Self::of(program, tls(credentials)?, limits))
     }
 
-    /// Makes a client that trusts every server and shows no certificate, for a request whose answer is checked against
-    /// a token's fingerprint.
+    /// Makes a client that trusts every server and shows no certificate. It is only for a request whose
+    /// answer is checked against the fingerprint in a token.
     #[must_use]
     pub fn unverified(program: &'static str, limits: Limits) -> Self {
         let tls = builder().disable_verification(true).build();
@@ -97,10 +98,12 @@ impl HttpClient {
         }
     }
 
-    /// Loads certificates that were replaced, in this process or by another client of the same [`ClientTrust`].
+    /// Uses the new certificates if files were replaced. They may have been loaded already by another client
+    /// of the same [`ClientTrust`].
     ///
     /// # Errors
-    /// Errors of [`ClientTrust::reload_if_changed`] if new files are unusable: the old ones stay in use.
+    /// Errors of [`ClientTrust::reload_if_changed`]: the new files are unusable, and the old certificates
+    /// stay in use.
     pub fn follow_files(&mut self) -> Result<()> {
         let Some(followed) = &mut self.trust else {
             return Ok(());
@@ -121,17 +124,17 @@ impl HttpClient {
         self.trust.as_ref().map(|f| f.trust.credentials())
     }
 
-    /// Agent for making requests; an answer with a failure status is no error.
+    /// Agent that sends requests. It treats an answer with a failure status as an answer, not as an error.
     #[must_use]
     pub const fn agent(&self) -> &Agent {
         &self.agent
     }
 }
 
-/// TLS settings for ureq that show and trust the certificates of `credentials`.
+/// TLS settings for ureq: they show the certificates in `credentials`, and trust its authorities.
 ///
 /// # Errors
-/// [`TrustError::Key`].
+/// [`TrustError::Key`] if TLS cannot use the private key.
 pub fn tls(credentials: &Credentials) -> Result<TlsConfig> {
     let owned = |der: &[u8]| Certificate::from_der(der).to_owned();
     let authorities: Vec<_> = credentials.authorities().iter().map(|c| owned(c)).collect();
@@ -156,7 +159,7 @@ fn agent(program: &str, tls: TlsConfig, limits: &Limits) -> Agent {
     let mut config = Agent::config_builder()
         .tls_config(tls)
         .http_status_as_error(false)
-        .max_redirects(0) // only the named server is asked
+        .max_redirects(0) // requests go only to the named server
         .max_redirects_will_error(false)
         .proxy(None)
         .user_agent(format!("{program}/{}", env!("CARGO_PKG_VERSION")))

@@ -1,8 +1,8 @@
 //! Identity of a certificate's holder, as the certificate states it.
 //!
-//! Gleaner's own certificates state it in a URI among the subject's alternative names (RFC 5280, 4.2.1.6),
-//! which no public authority's certificate contains by chance: `gleaner:host:<id>`, `gleaner:reader:<name>`,
-//! `gleaner:client:<name>` or `gleaner:admin:<name>`.
+//! Gleaner's own certificates state the identity as a URI among the subject's alternative names (RFC 5280,
+//! 4.2.1.6): `gleaner:host:<id>`, `gleaner:reader:<name>`, `gleaner:client:<name>` or `gleaner:admin:<name>`.
+//! No public authority's certificate contains such a URI by chance.
 
 use crate::{Result, TrustError, hex};
 use rustls::pki_types::CertificateDer;
@@ -60,7 +60,8 @@ impl Role {
         }
     }
 
-    /// The server's names, the host's id, or the holder's name.
+    /// Name of the holder: the names of a server separated by blanks, the id of a host, or the name of a
+    /// reader, client or admin.
     pub fn name(&self) -> String {
         match self {
             Self::Collector { names } | Self::Recruiter { names } => names.join(" "),
@@ -69,7 +70,7 @@ impl Role {
         }
     }
 
-    /// URI of a holder that is no server.
+    /// URI for the holder's certificate; `None` for servers, which have none.
     pub(crate) fn uri(&self) -> Option<String> {
         match self {
             Self::Collector { .. } | Self::Recruiter { .. } => None,
@@ -77,10 +78,10 @@ impl Role {
         }
     }
 
-    /// Checks that a certificate may carry this role's names.
+    /// Checks that the names of this role may stand in a certificate.
     ///
     /// # Errors
-    /// [`TrustError::Name`].
+    /// [`TrustError::Name`] if a name is not allowed.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Host { host_id } => check_host_id(host_id),
@@ -120,17 +121,17 @@ pub enum Peer {
     Client(String),
     /// An administrator, by name.
     Admin(String),
-    /// Name in a foreign authority's certificate: the first DNS name in lower case, otherwise the common
-    /// name.
+    /// Holder of a certificate that another organisation's authority issued. The name is the first DNS name
+    /// in lower case, otherwise the common name.
     Named(String),
 }
 
 impl Peer {
-    /// Reads the identity in a client's certificate, without verifying it: the caller must have done that.
+    /// Reads the identity in a client's certificate. The caller must have verified the certificate.
     ///
     /// # Errors
-    /// [`TrustError::Certificate`] if the certificate is malformed, has no name, has several URIs of
-    /// Gleaner's, or one that is not exactly as Gleaner writes it.
+    /// [`TrustError::Certificate`] if the certificate is malformed, has no name, has several of Gleaner's
+    /// URIs, or has one that is not exactly as Gleaner writes it.
     pub fn of(certificate: &CertificateDer<'_>) -> Result<Self> {
         Self::read(&crate::certificate::parse(certificate)?)
     }
@@ -204,7 +205,8 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Returns true for our scheme in any letter case: a name that resembles ours must not pass as foreign.
+/// Returns true if the URI has our scheme, in upper or lower case. A URI that resembles ours must not be
+/// taken for a foreign name.
 fn is_of_scheme(uri: &str) -> bool {
     uri.get(..SCHEME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))

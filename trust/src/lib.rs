@@ -1,10 +1,12 @@
-//! Trust between programs: making, renewing and revoking certificates, and enrolment.
+//! Trust between programs: certificates are made, renewed and revoked, and hosts enrol.
 //!
-//! A deployment has one [`Authority`]. It issues certificates to the collector and the recruiters, and to each
-//! host, reader, client and admin. [`ServerTrust`] and [`ClientTrust`] load files for rustls and follow their
-//! replacement without a restart; [`Peer`] identifies the other side of a connection.
+//! A deployment has one [`Authority`]. It issues certificates to the collector and the recruiters, and to
+//! each host, reader, client and admin. [`ServerTrust`] and [`ClientTrust`] load the files for rustls; when
+//! files are replaced, they load them again without a restart. [`Peer`] identifies the other side of a
+//! connection.
 //!
-//! The crate also has the clients' way to a server: [`Address`], [`http`], [`Backoff`].
+//! Clients of Gleaner's servers also find here what they need for a connection: [`Address`], [`http`],
+//! [`Backoff`].
 //!
 //! Rooms, from the top; each uses only those after it: `http`, `client`, `server`, `authority`, `register`,
 //! `revocation`, `profile`, `request`, `token`, `watched`, `received`, `identity`, `host`, `certificate`,
@@ -55,7 +57,8 @@ use std::sync::{Arc, OnceLock};
 pub const AUTHORITY_DAYS: u32 = 3650;
 /// Default validity of a collector's or recruiter's certificate, in days.
 pub const COLLECTOR_DAYS: u32 = 365;
-/// Default validity of a host's certificate, in days; short, since it is renewed automatically.
+/// Default validity of a host's certificate, in days. It is short, since the certificate is renewed
+/// automatically.
 pub const HOST_DAYS: u32 = 90;
 /// Default validity of a reader's, client's or admin's certificate, in days.
 pub const READER_DAYS: u32 = 365;
@@ -63,10 +66,10 @@ pub const READER_DAYS: u32 = 365;
 /// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, TrustError>;
 
-/// Cryptography of every connection (ring), passed explicitly: the process-wide default of rustls depends on the
-/// program's other dependencies.
+/// Provider of the cryptography for all connections (ring). It is passed explicitly, since the process-wide
+/// default of rustls depends on the other dependencies of the program.
 ///
-/// Always the same value, since ureq shares connections only between equal providers.
+/// Every call returns the same value: ureq shares connections only between equal providers.
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
     PROVIDER

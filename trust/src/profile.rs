@@ -9,11 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Common name of a collector's certificate.
 const COLLECTOR: &str = "Gleaner collector";
-/// Common name of a recruiter's certificate, by which the register distinguishes it from a
-/// collector's.
+/// Common name of a recruiter's certificate. The register recognises a recruiter's certificate by it.
 pub(crate) const RECRUITER: &str = "Gleaner recruiter";
 
-/// Time by which certificates are backdated, so that peers with slow clocks accept them
+/// Certificates become valid this long before they are made, so that peers with slow clocks accept them
 /// immediately.
 const BACKDATED: Duration = Duration::from_secs(86_400);
 
@@ -22,12 +21,12 @@ const BACKDATED: Duration = Duration::from_secs(86_400);
 pub struct Validity {
     /// First moment of validity.
     pub from: SystemTime,
-    /// Last moment of validity; limited by the authority's own.
+    /// Last moment of validity. It is limited by that of the authority's certificate.
     pub until: SystemTime,
 }
 
 impl Validity {
-    /// Validity of this many days from now on, beginning a day earlier for slow clocks.
+    /// Validity for this many days from now. It begins a day earlier, for peers with slow clocks.
     pub fn days(days: u32) -> Self {
         let now = SystemTime::now();
         Self {
@@ -37,8 +36,8 @@ impl Validity {
     }
 }
 
-/// Makes a serial number of 128 bits: the first bit is 0 (numbers are positive), the second 1 (no
-/// leading zeros).
+/// Makes a serial number of 128 bits. The first bit is 0, since serial numbers are positive; the second is 1,
+/// so that there are no leading zeros.
 pub(crate) fn new_serial() -> Result<[u8; 16]> {
     let mut serial = random::bytes::<16>()?;
     serial[0] = serial[0] & 0x7f | 0x40;
@@ -49,8 +48,8 @@ pub(crate) fn new_serial() -> Result<[u8; 16]> {
 pub(crate) fn own_params(name: &str, validity: &Validity) -> Result<CertificateParams> {
     let serial = new_serial()?;
     let mut params = CertificateParams::default();
-    // Two authorities with the same name would be confused while both are trusted: verifiers find
-    // issuers and revocation lists by name.
+    // The name gets random digits. Verifiers find issuers and revocation lists by name, and would confuse two
+    // authorities of the same name while both are trusted.
     let unlike_others = hex::encode(&serial[..4]);
     params.distinguished_name = common_name(&format!("{name} Gleaner authority {unlike_others}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -66,7 +65,7 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
     let making = TrustError::making("certificate's names");
     let names = match role {
         Role::Collector { names } | Role::Recruiter { names } => names.clone(),
-        // Clients of the host's memory server know it by its id, at whatever address.
+        // Clients of the host's memory server identify it by its host id, whatever its address is.
         Role::Host { host_id } => vec![host_id.clone()],
         _ => Vec::new(),
     };
@@ -81,7 +80,7 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
     let (subject, usages) = match role {
         Role::Collector { .. } => (COLLECTOR.to_owned(), vec![ServerAuth]),
         Role::Recruiter { .. } => (RECRUITER.to_owned(), vec![ServerAuth]),
-        // A host sends its rows as a client, and serves lent memory as a server.
+        // A host sends its rows to the collector as a client, and serves lent memory as a server.
         Role::Host { host_id } => (host_id.clone(), vec![ClientAuth, ServerAuth]),
         role => (role.name(), vec![ClientAuth]),
     };
@@ -102,7 +101,7 @@ fn common_name(name: &str) -> DistinguishedName {
     names
 }
 
-/// Time since 1970, in whole seconds, the precision of certificates.
+/// Time since 1970 in whole seconds, since certificates have no finer times.
 pub(crate) fn since_1970(time: SystemTime) -> Duration {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_secs(since.as_secs())

@@ -1,11 +1,11 @@
-//! Randomness from the kernel, by ring.
+//! Random numbers, which ring takes from the kernel.
 
 use crate::{Result, TrustError, provider};
 
-/// Returns `N` random bytes that are unguessable.
+/// Returns `N` unguessable random bytes.
 ///
 /// # Errors
-/// [`TrustError::NoRandomness`] if the kernel gives none.
+/// [`TrustError::NoRandomness`] if the kernel returns none.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     provider()
@@ -15,7 +15,8 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Returns a random share from 0 up to 1; one half if the kernel gives no randomness.
+/// Returns a random number from 0 up to, but not including, 1. If the kernel returns no random bytes, returns
+/// 0.5.
 #[must_use]
 pub fn share() -> f64 {
     bytes::<4>().map_or(0.5, |bytes| {

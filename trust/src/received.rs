@@ -12,7 +12,7 @@ use x509_parser::oid_registry::OID_X509_EXT_ISSUER_DISTRIBUTION_POINT as DISTRIB
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Maximum length of a PEM text that is accepted: about 20,000 revoked certificates.
+/// Maximum length of a PEM text that is accepted. It has room for about 20,000 revoked certificates.
 pub const MOST_RECEIVED_BYTES: usize = 1 << 20;
 
 /// Length of a line of PEM text (RFC 7468, 2).
@@ -21,13 +21,13 @@ const LINE_CHARS: usize = 64;
 /// Summary of the revocation lists in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RevocationSummary {
-    /// Date of the newest list.
+    /// Time at which the newest list was made.
     pub made: SystemTime,
     /// Number of revoked certificates in all lists.
     pub certificates_count: usize,
 }
 
-/// Verified lists: one per authority and part of its certificates.
+/// Verified lists. An authority has one list, or several that each cover a part of its certificates.
 #[derive(Clone, Default)]
 pub(crate) struct ReceivedLists(Vec<ReceivedList>);
 
@@ -35,13 +35,15 @@ pub(crate) struct ReceivedLists(Vec<ReceivedList>);
 struct ReceivedList {
     /// Certificate of the authority that signed the list.
     signer: CertificateDer<'static>,
-    /// Extension that names the list's part of the certificates (RFC 5280, 5.2.5); empty: all certificates.
+    /// Extension that names the part of the certificates that the list covers (RFC 5280, 5.2.5); empty if the
+    /// list covers all certificates.
     scope: Vec<u8>,
     age: Age,
     list: CertificateRevocationListDer<'static>,
 }
 
-/// Age of a list among those of one authority: by CRL number (RFC 5280, 5.2.3; lists without one are oldest), then by date.
+/// Order of the lists of one authority by age: by CRL number (RFC 5280, 5.2.3), then by date. Lists without a
+/// number count as the oldest.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Age {
     number_bytes: usize,
@@ -50,12 +52,12 @@ struct Age {
 }
 
 impl ReceivedLists {
-    /// Merges the lists of a PEM text; `None` if none is newer than the present ones. Lists of unknown authorities are skipped,
-    /// since a sender may trust more authorities than this server.
+    /// Adds the lists of a PEM text to the present ones; returns `None` if none of them is newer. Lists of
+    /// unknown authorities are skipped, since a sender may trust more authorities than this server.
     ///
     /// # Errors
-    /// [`TrustError::ReceivedList`]: the text is too long, contains no list or a damaged one, or no authority here signed any of
-    /// them.
+    /// [`TrustError::ReceivedList`]: the text is too long, contains no list or a damaged one, or no authority
+    /// of this server signed any of its lists.
     pub(crate) fn with(
         &self,
         pem: &str,
@@ -84,7 +86,8 @@ impl ReceivedLists {
         Ok(is_news.then_some(next))
     }
 
-    /// Stores a list unless an equally new one is stored; returns true if it was stored.
+    /// Stores a list if it is newer than the present one of the same authority and part; returns true if it
+    /// was stored.
     fn enter(&mut self, list: ReceivedList) -> bool {
         let mut held = self.0.iter_mut();
         match held.find(|held| held.signer == list.signer && held.scope == list.scope) {
@@ -95,7 +98,7 @@ impl ReceivedLists {
         true
     }
 
-    /// Lists signed by one of these authorities.
+    /// Received lists that one of these authorities signed.
     pub(crate) fn of(
         &self,
         authorities: &[CertificateDer<'_>],
@@ -108,7 +111,7 @@ impl ReceivedLists {
 }
 
 impl ReceivedList {
-    /// Reads and verifies a list; `None` if no authority here signed it.
+    /// Reads and verifies a list; returns `None` if none of `authorities` signed it.
     fn read(
         list: CertificateRevocationListDer<'static>,
         authorities: &[CertificateDer<'static>],
@@ -135,7 +138,7 @@ impl ReceivedList {
     }
 }
 
-/// Index of the authority that signed a list.
+/// Index of the authority that signed a list; `None` if none of these did.
 pub(crate) fn signer(
     list: &CertificateRevocationList<'_>,
     authorities: &[CertificateDer<'_>],
@@ -151,7 +154,7 @@ pub(crate) fn signer(
     Ok(authorities.iter().position(has_signed))
 }
 
-/// Lists as one PEM text.
+/// Encodes lists as one PEM text.
 pub(crate) fn to_pem(lists: &[CertificateRevocationListDer<'_>]) -> String {
     let mut text = String::new();
     for list in lists {
@@ -169,7 +172,8 @@ pub(crate) fn to_pem(lists: &[CertificateRevocationListDer<'_>]) -> String {
     text
 }
 
-/// Counts the lists of a PEM text that concern this authority, as a memory server would accept them. For fuzzers.
+/// Counts the lists in a PEM text that this authority signed and that a memory server would therefore accept.
+/// Only fuzzers use this function.
 ///
 /// # Errors
 /// [`TrustError::ReceivedList`], [`TrustError::Certificate`].
@@ -180,7 +184,7 @@ pub fn count_signed_lists(pem: &str, authority_pem: &str) -> Result<usize> {
     Ok(lists.map_or(0, |lists| lists.0.len()))
 }
 
-/// Summary of lists; `None` without lists.
+/// Summary of these lists; `None` if there are none.
 pub(crate) fn summary(lists: &[CertificateRevocationListDer<'_>]) -> Option<RevocationSummary> {
     let mut summary = None::<RevocationSummary>;
     for list in lists {

@@ -1,7 +1,7 @@
-//! The record of issued certificates in the folder `issued/`, which only grows.
+//! The register of issued certificates: the folder `issued/`, from which nothing is removed.
 //!
-//! The certificate itself is the record. Its file name begins with its kind and name, so that one host's certificates
-//! are found without opening ten thousand files.
+//! Each file is a certificate. Its name begins with the kind and name of the holder, so that the certificates
+//! of one host are found without opening ten thousand files.
 
 use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::Peer;
@@ -51,7 +51,7 @@ impl Record {
     }
 }
 
-/// The folder `issued/`.
+/// The folder `issued/` of an authority.
 pub(crate) struct Register {
     folder: PathBuf,
 }
@@ -74,13 +74,14 @@ impl Register {
         files::write(&path, certificate_pem.as_bytes(), files::PUBLIC)
     }
 
-    /// Certificates of one host, reader, client or admin, or of all collectors or recruiters, whatever their names.
+    /// Certificates of one host, reader, client or admin. For a collector or recruiter: those of all
+    /// collectors or of all recruiters, whatever names they have.
     pub(crate) fn of_role(&self, role: &Role) -> Result<Vec<Record>> {
         let paths = self.paths(&prefix(role))?;
         paths.iter().map(|path| read_record(path)).collect()
     }
 
-    /// Certificates of the role with this public key (SubjectPublicKeyInfo), with their PEM text.
+    /// Certificates of this role with this public key (SubjectPublicKeyInfo), each with its PEM text.
     pub(crate) fn with_key(&self, role: &Role, key: &[u8]) -> Result<Vec<(Record, String)>> {
         let mut found = Vec::new();
         for path in self.paths(&prefix(role))? {
@@ -107,7 +108,7 @@ impl Register {
         for entry in fs::read_dir(&self.folder).map_err(TrustError::io(&self.folder))? {
             let name = entry.map_err(TrustError::io(&self.folder))?.file_name();
             let ours = |name: &str| name.starts_with(prefix) && name.ends_with(".crt");
-            // Unfinished files have names ending in .tmp.
+            // Files that are being written have names that end in .tmp; they are skipped.
             if name.to_str().is_some_and(ours) {
                 paths.push(self.folder.join(name));
             }
@@ -140,7 +141,7 @@ fn read_record(path: &Path) -> Result<Record> {
     })
 }
 
-/// Role for which this authority made a certificate.
+/// Role of the holder, read from a certificate that this authority made.
 fn role_of(certificate: &X509Certificate<'_>) -> Result<Role> {
     Ok(match Peer::read(certificate)? {
         Peer::Host(host_id) => Role::Host { host_id },

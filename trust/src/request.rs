@@ -1,4 +1,4 @@
-//! Certificate requests (PKCS #10, RFC 2986), of which the authority uses only the key.
+//! Certificate requests (PKCS #10, RFC 2986). The authority uses only the public key in a request.
 
 use crate::{Result, TrustError};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, SubjectPublicKeyInfo};
@@ -7,19 +7,20 @@ use rustls::pki_types::pem::PemObject;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::FromDer;
 
-/// Maximum length of a request: ours have 400 bytes; a P-384 key and a long name need 1 KiB.
+/// Maximum length of a request. Our requests have 400 bytes; a P-384 key and a long name need 1 KiB.
 const MOST_BYTES: usize = 16 << 10;
 
-/// A new private key, with the request that proves its possession.
+/// A new private key, and a certificate request that proves that the sender has the key.
 pub struct KeyAndRequest {
     /// Private key in PKCS #8 and PEM form; it never leaves the machine.
     pub key_pem: String,
-    /// Request for the authority, which takes the key from it and determines the names itself.
+    /// Request for the authority. The authority uses the public key in it, and decides about the names
+    /// itself.
     pub request_pem: String,
 }
 
 impl KeyAndRequest {
-    /// Makes an ECDSA P-256 key.
+    /// Makes a new ECDSA P-256 key, and a request for a certificate for it.
     pub fn new() -> Result<Self> {
         let key = new_key()?;
         let mut params = CertificateParams::default();
@@ -39,7 +40,7 @@ pub(crate) fn new_key() -> Result<KeyPair> {
     KeyPair::generate().map_err(TrustError::making("private key"))
 }
 
-/// Verifies a request's signature, which proves possession of the private key, and returns the
+/// Verifies the signature of a request, which proves that the sender has the private key, and returns the
 /// public key.
 pub(crate) fn public_key(request_pem: &str) -> Result<SubjectPublicKeyInfo> {
     let refused = |reason: &str| TrustError::Request(reason.to_owned());
@@ -55,7 +56,7 @@ pub(crate) fn public_key(request_pem: &str) -> Result<SubjectPublicKeyInfo> {
     let unsupported = || refused("its key is not ECDSA on P-256 or P-384, nor Ed25519");
     let key = SubjectPublicKeyInfo::from_der(request.certification_request_info.subject_pki.raw)
         .map_err(|_| unsupported())?;
-    // A few kinds, all short and strong, are enough for hosts.
+    // Hosts need only a few kinds of keys; these are short and strong.
     let supported = [
         &rcgen::PKCS_ECDSA_P256_SHA256,
         &rcgen::PKCS_ECDSA_P384_SHA384,

@@ -1,4 +1,5 @@
-//! The revocation list (CRL, RFC 5280, 5), which the collector checks for every client.
+//! The authority's list of revoked certificates (CRL, RFC 5280, 5). The collector checks every client's
+//! certificate against it.
 
 use crate::certificate::system_time;
 use crate::profile::since_1970;
@@ -15,16 +16,16 @@ use std::time::{Duration, SystemTime};
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Time until the next update: longer than any authority lasts, since nobody renews an unchanged list, and an
-/// expired list would lock out the fleet.
+/// Time after which a list announces its next update. It is longer than the validity of any authority: nobody
+/// renews an unchanged list, and an expired list would lock out the fleet.
 const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 
 /// Revoked certificates of the authority.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations {
-    /// Number of the list, which increases with each list (RFC 5280, 5.2.3).
+    /// Number of the list. Each list has a larger number than the one before (RFC 5280, 5.2.3).
     number: u64,
-    /// Time of revocation by serial number in hex digits.
+    /// Time of revocation of each certificate, by its serial number in hex digits.
     revoked: BTreeMap<String, SystemTime>,
 }
 
@@ -66,7 +67,7 @@ impl Revocations {
         new
     }
 
-    /// Signs and writes the next list.
+    /// Signs the list with the next number and writes it.
     pub(crate) fn write(
         &mut self,
         path: &Path,
@@ -98,7 +99,8 @@ impl Revocations {
     }
 }
 
-/// Times at which the first revocation list of a PEM file was made, and at which it announces the next.
+/// Two times in the first revocation list of a PEM file: when the list was made, and when the next one is
+/// announced.
 ///
 /// # Errors
 /// [`TrustError::Io`], [`TrustError::Content`].

@@ -1,4 +1,4 @@
-//! A server's side of a connection.
+//! Certificates and TLS settings of a server.
 
 use crate::received::{self, ReceivedLists, RevocationSummary};
 use crate::watched::{WatchedFiles, parse_pem, read_pem};
@@ -16,18 +16,21 @@ use x509_parser::revocation_list::CertificateRevocationList;
 /// Paths of a server's files, all in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerPaths {
-    /// File of the server's certificate, followed by those between it and the authority, if any.
+    /// File of the server's certificate. If intermediate authorities issued it, their certificates follow it
+    /// in the file.
     pub certificate: PathBuf,
     /// File of the server's private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
     pub key: PathBuf,
-    /// File of the authority, or of several, to which clients' certificates must lead.
+    /// File with one or more authorities. A client's certificate must be issued by one of them, directly or
+    /// through intermediate authorities.
     pub authority: PathBuf,
-    /// File of the authority's revocation list, or of several. Each list must be signed by one of `authority`, and each authority that
-    /// signs clients' certificates needs a list: without one, its clients are rejected.
+    /// File with the authority's revocation list, or with several lists. One of the authorities in
+    /// `authority` must have signed each list. Each authority that signs clients' certificates needs a list:
+    /// without one, its clients are rejected.
     pub revocation_list: Option<PathBuf>,
 }
 
-/// Settings made from the files at one time.
+/// Settings made from the files at the last reload.
 struct LoadedSettings {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
@@ -40,13 +43,15 @@ struct LoadedSettings {
 enum Clients {
     /// Clients with a certificate, checked with the revocation lists of a file.
     Certified,
-    /// Clients with a valid certificate, and clients without one.
+    /// Clients with a valid certificate, and clients without any certificate.
     Anonymous,
-    /// Clients with a certificate, checked with received revocation lists. An authority without a list has revoked no certificate.
+    /// Clients with a certificate, checked with received revocation lists. If no list of an authority was
+    /// received, none of its certificates counts as revoked.
     ByReceivedLists,
 }
 
-/// The server's certificate and the clients that it trusts; follows the files without a restart.
+/// A server's certificate, and the authorities whose clients it accepts. When their files are replaced, they
+/// are loaded again without a restart.
 pub struct ServerTrust {
     paths: ServerPaths,
     clients: Clients,
@@ -60,13 +65,15 @@ impl ServerTrust {
         Self::load_as(paths, Clients::Certified)
     }
 
-    /// Loads like [`Self::load`], but accepts clients without a certificate, such as hosts before enrolment: the server must check each
-    /// caller. A certificate that is shown must be valid.
+    /// Loads like [`Self::load`], but also accepts clients without a certificate, such as hosts before
+    /// enrolment. The server must check the identity of each caller. If a client shows a certificate, the
+    /// certificate must be valid.
     pub fn load_allowing_anonymous(paths: &ServerPaths) -> Result<Arc<Self>> {
         Self::load_as(paths, Clients::Anonymous)
     }
 
-    /// Loads like [`Self::load`], but revocation lists come from [`Self::receive`], not from a file: [`ServerPaths::revocation_list`] is not read.
+    /// Loads like [`Self::load`], but takes revocation lists from [`Self::receive`] instead of a file.
+    /// [`ServerPaths::revocation_list`] is not read.
     pub fn load_receiving(paths: &ServerPaths) -> Result<Arc<Self>> {
         let revocation_list = None;
         let paths = ServerPaths {
@@ -91,19 +98,22 @@ impl ServerTrust {
         }))
     }
 
-    /// Accepts revocation lists in PEM form from any sender: a list counts if an authority of this server signed it and it is newer than
-    /// the present one. Returns true if there was such a list; it then applies to new connections and to [`Self::recheck`].
+    /// Takes in revocation lists in PEM form, which any sender may have sent. A list is accepted if an
+    /// authority of this server signed it and it is newer than the present list. Returns true if a list was
+    /// accepted; it then applies to new connections and to [`Self::recheck`].
     ///
     /// # Errors
-    /// [`TrustError::ReceivedList`]: nothing changes. [`TrustError::Io`] and others if the server's own files are unusable now: the lists
-    /// are stored, and apply once the files have changed.
+    /// [`TrustError::ReceivedList`]: the lists are rejected, and nothing changes. [`TrustError::Io`] and
+    /// others: the server's own files are unusable now. The lists are stored in this case, and apply once the
+    /// files have changed.
     pub fn receive(&self, pem: &str) -> Result<bool> {
         let authorities = read_pem(&self.paths.authority, "the authority's certificate")?;
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(next) = received.with(pem, &authorities)? else {
             return Ok(false);
         };
-        // A list that rustls cannot use (of another kind, with critical extensions) would make every later reload fail.
+        // rustls cannot use every list, for instance one with unknown critical extensions. Such a list is
+        // rejected here, since it would make every later reload fail.
         let lists = next.of(&authorities);
         verifier(&self.paths, self.clients, &authorities, lists)
             .map_err(|e| received::rejected(e.to_string()))?;
@@ -128,23 +138,26 @@ impl ServerTrust {
         received::summary(&self.watched.get().lists)
     }
 
-    /// Settings for the next connection. Call this for each connection, since a reload changes them.
+    /// Settings for the next connection. Call this for each connection, since a reload changes the settings.
     pub fn config(&self) -> Arc<ServerConfig> {
         self.watched.get().config.clone()
     }
 
-    /// Reads the files again if one has changed, and returns true then. Otherwise this costs four calls of stat(2).
+    /// Reads the files again if one of them has changed, and returns true in this case. Otherwise it only
+    /// costs four calls of stat(2).
     ///
     /// # Errors
-    /// The new files cannot be used: the old ones stay in use, and the error is not repeated until the files change again.
+    /// The new files cannot be used: the old settings stay in use. The error is not repeated until the files
+    /// change again.
     pub fn reload_if_changed(&self) -> Result<bool> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         self.watched
             .reload_if_changed(|| read(&self.paths, self.clients, &received))
     }
 
-    /// Number of reloads so far. Read it before [`Self::config`] when storing it with a connection: otherwise a reload in between would
-    /// seem to be the one that the connection was checked with.
+    /// Number of reloads so far. If you store it with a connection, read it before [`Self::config`].
+    /// Otherwise a reload between the two calls would seem to be the one with whose settings the connection
+    /// was checked.
     pub fn generation(&self) -> u64 {
         self.watched.generation()
     }
@@ -154,7 +167,8 @@ impl ServerTrust {
         self.watched.get().dates
     }
 
-    /// Verifies a client's certificates again like the handshake, with the present revocations and time, for long-lived connections.
+    /// Verifies a client's certificates again in the same way as the handshake, but with the present
+    /// revocation lists and the present time. Long-lived connections need this.
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason.
@@ -195,7 +209,8 @@ fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Resu
         .with_client_cert_verifier(verifier.clone())
         .with_single_cert(chain, key)
         .map_err(|e| mismatch(e, &paths.certificate, &paths.key))?;
-    // A resumed session would not be verified again; a full handshake costs a millisecond.
+    // Sessions are not resumed, since the certificate would not be verified again. A full handshake costs a
+    // millisecond.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -218,8 +233,9 @@ fn verifier(
         provider(),
     );
     if !lists.is_empty() {
-        // Only clients' own certificates are looked up: a foreign authority may have no list of its intermediates. An outdated list still
-        // counts (rustls' default): a collector that locks out its fleet because nobody renewed a file does more harm than good.
+        // Only the clients' own certificates are looked up in the lists: a foreign authority may have no list
+        // for its intermediate authorities. An outdated list still counts, which is the default of rustls. It
+        // would do more harm if a collector locked out its whole fleet because nobody renewed a file.
         builder = builder.with_crls(lists).only_check_end_entity_revocation();
     }
     match clients {
@@ -234,7 +250,8 @@ fn verifier(
     })
 }
 
-/// Checks the lists: one that no authority here has signed would make every client's certificate fail.
+/// Checks that an authority of this server signed each list. Any other list would make every client's
+/// certificate fail.
 fn check_lists(
     path: &Path,
     lists: &[CertificateRevocationListDer<'_>],
@@ -270,7 +287,7 @@ pub(crate) fn roots(path: &Path, authorities: &[CertificateDer<'static>]) -> Res
 
 pub(crate) fn parse_key(path: &Path, bytes: &[u8]) -> Result<PrivateKeyDer<'static>> {
     let mut keys = parse_pem(path, bytes, "a private key that is not encrypted")?;
-    Ok(keys.swap_remove(0)) // there is at least one
+    Ok(keys.swap_remove(0)) // a parsed file has at least one key
 }
 
 pub(crate) fn dates_of_first(path: &Path, chain: &[CertificateDer<'_>]) -> Result<Dates> {

@@ -1,8 +1,8 @@
 //! One-time tokens, which an administrator gives to a new host.
 //!
-//! A token consists of 32 random hex digits, a dot, and the fingerprint of the authority, by which the host
-//! recognises the right collector before it trusts any. Only a hash of the secret is stored: `tokens/`
-//! reveals no token.
+//! A token consists of 32 random hex digits (its secret), a dot, and the fingerprint of the authority. By the
+//! fingerprint, a new host recognises the right collector before it trusts any authority. The folder
+//! `tokens/` contains only hashes of the secrets: it reveals no token.
 
 use crate::{Result, TrustError, files, hex, random};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Time after a token's expiry for which its record still distinguishes "expired" and "used" from "unknown".
+/// Time for which the record of an expired token is kept. While the record exists, the error is "expired" or
+/// "used", and not "unknown".
 const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
 
 #[derive(Serialize, Deserialize)]
@@ -100,7 +101,8 @@ impl UsableToken {
         self.record.host_id.as_deref()
     }
 
-    /// Marks the token as used. The rename succeeds only once, even if others have the same record.
+    /// Marks the token as used by renaming its record. The rename succeeds only once, even if several calls
+    /// have read the record.
     pub(crate) fn mark_used(self) -> Result<()> {
         match fs::rename(&self.path, used(&self.path)) {
             Ok(()) => files::sync_folder_of(&self.path),

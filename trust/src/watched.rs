@@ -1,4 +1,4 @@
-//! Values made from files, and made again when the files change.
+//! Values that are made from files, and made again when the files change.
 
 use crate::{Result, TrustError, files};
 use rustls::pki_types::pem::PemObject;
@@ -7,18 +7,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Metadata that distinguish the states of a file without reading it. The inode number and its change time also reveal
-/// a replacement with the old file's dates.
+/// Metadata of a file by which a change is noticed without reading the file. A replacement with the old
+/// file's dates is noticed too: its inode number or its change time differs.
 type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 
 struct Current<T> {
     value: Arc<T>,
     generation: u64,
-    /// Stamps of the files tried last, valid or not: invalid files are reported once.
+    /// Stamps of the files that were last loaded, successfully or not. So the same invalid files are reported
+    /// only once.
     tried: Vec<Stamp>,
 }
 
-/// A value and the files it comes from.
+/// A value, and the files from which it is made.
 pub(crate) struct WatchedFiles<T> {
     paths: Vec<PathBuf>,
     current: Mutex<Current<T>>,
@@ -26,7 +27,8 @@ pub(crate) struct WatchedFiles<T> {
 
 impl<T> WatchedFiles<T> {
     pub(crate) fn load(paths: Vec<PathBuf>, make: impl FnOnce() -> Result<T>) -> Result<Self> {
-        // Before the files are read, so that a change in between is noticed the next time.
+        // The stamps are taken before the files are read, so that a change in between is noticed the next
+        // time.
         let tried = stamps(&paths);
         let current = Current {
             value: Arc::new(make()?),
@@ -47,8 +49,8 @@ impl<T> WatchedFiles<T> {
         self.current().generation
     }
 
-    /// Makes the value again if a file has changed, and returns true then. If that fails, the old value stays, and the
-    /// error is returned only once.
+    /// Makes the value again if a file has changed, and returns true in this case. If making fails, the old
+    /// value stays, and the error is returned only once.
     pub(crate) fn reload_if_changed(&self, make: impl FnOnce() -> Result<T>) -> Result<bool> {
         let mut current = self.current();
         let now = stamps(&self.paths);
@@ -61,7 +63,8 @@ impl<T> WatchedFiles<T> {
         Ok(true)
     }
 
-    /// Makes the value again, even if no file has changed. On an error the old value stays until the files change.
+    /// Makes the value again, even if no file has changed. If making fails, the old value stays until the
+    /// files change.
     pub(crate) fn remake(&self, make: impl FnOnce() -> Result<T>) -> Result<()> {
         let mut current = self.current();
         current.tried = stamps(&self.paths);
@@ -71,7 +74,7 @@ impl<T> WatchedFiles<T> {
     }
 
     fn current(&self) -> MutexGuard<'_, Current<T>> {
-        // A panic leaves no partial change.
+        // The value is complete even after a panic of another thread.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -86,7 +89,7 @@ fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
     paths.iter().map(stamp).collect()
 }
 
-/// Reads all items of one kind in a PEM file; at least one.
+/// Reads all items of one kind in a PEM file. It is an error if there is none.
 pub(crate) fn read_pem<T: PemObject>(path: &Path, wanted: &'static str) -> Result<Vec<T>> {
     parse_pem(path, &files::read(path)?, wanted)
 }

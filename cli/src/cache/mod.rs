@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Cache) -> anyhow::Result<()> {
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
-/// Parses a number of objects, or of bytes if there is a unit.
+/// Parses the size of a cache: a number of bytes if the text has a unit, otherwise a number of objects.
 fn size(text: &str) -> Result<Capacity, String> {
     if text.contains(char::is_alphabetic) {
         let bytes = crate::values::size_bytes(text)?;

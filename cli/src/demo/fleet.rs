@@ -1,5 +1,5 @@
-//! The page of a synthetic fleet, beside this host's page: half a minute of one host shows little of a
-//! report.
+//! Report page of a synthetic fleet, written in addition to this host's page: half a minute on one host shows
+//! little of what a report contains.
 
 use crate::{analyze, report};
 use gleaner_schemas::findings::Parameters as Measures;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const HOSTS: usize = 12;
 const DAYS: u32 = 7;
 const INTERVAL_MS: i64 = 15 * 60_000;
-/// Number of bootstrap resamples behind the page's intervals: enough for invented hosts.
+/// Number of bootstrap resamples for the intervals on the page. Few are enough, since the hosts are invented.
 const RESAMPLES: u32 = 100;
 
 /// Writes the fleet's dataset and its page into the demo's folder; returns the page's path.

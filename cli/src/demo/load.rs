@@ -14,15 +14,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
-/// Divisor of MemAvailable that gives a wave's peak: visible in a figure, and too small to
-/// disturb.
+/// The peak of a wave is MemAvailable divided by this: large enough to be visible in a figure, and too small
+/// to disturb other programs.
 const TOP_SHARE: u64 = 12;
 /// Limits on the peak of a wave, on any host.
 const TOP_BYTES: RangeInclusive<u64> = 64 << 20..=2 << 30;
 /// Number of steps up to the peak: a wave up and down takes about ten seconds.
 const STEPS: usize = 16;
 const STEP: Duration = Duration::from_millis(300);
-/// Size of the file.
+/// Size of the file that the load writes and reads.
 const FILE_BYTES: usize = 128 * MIB;
 
 /// A running load.
@@ -55,7 +55,7 @@ impl Load {
         })
     }
 
-    /// Current activity, for display.
+    /// Text for the progress bar: memory that the load holds now.
     pub(crate) fn describe(&self) -> String {
         format!(
             "the load holds {}",
@@ -73,7 +73,7 @@ impl Load {
     }
 }
 
-/// Memory to take at each step; the minimum if MemAvailable is unknown.
+/// Bytes to allocate at each step. If MemAvailable is unknown, the smallest peak is used.
 fn block_bytes(meminfo: &[u8]) -> usize {
     let available_bytes = Meminfo::parse(meminfo)
         .and_then(|m| m.get("MemAvailable"))
@@ -118,7 +118,7 @@ fn waves(
     Ok(())
 }
 
-/// Reads the whole file, so that its pages, and this process, stay in use.
+/// Reads the whole file, so that the file's pages and this process count as in use.
 fn read_again(file: &mut File) -> io::Result<()> {
     let mut buffer = vec![0_u8; MIB];
     file.rewind()?;

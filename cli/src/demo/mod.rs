@@ -1,4 +1,4 @@
-//! `gleaner demo`: the whole chain on this host, with the real programs.
+//! `gleaner demo`: traces this host, analyses the trace and writes a report, with the real programs.
 
 mod fleet;
 mod load;
@@ -32,8 +32,8 @@ pub(crate) struct Demo {
     pub(crate) output: PathBuf,
 }
 
-/// Outputs of a demo, and a text that identifies each, so that only an earlier demo's files are replaced and
-/// nothing else in the folder is touched.
+/// Files and folders that a demo writes. A folder is named with a file in it by which a folder of an earlier
+/// demo is recognised: only such a folder is replaced, and nothing else in the output folder is touched.
 const OUTPUTS: [(&str, Option<&str>); 14] = [
     ("trace.db", None),
     ("trace.db-wal", None),
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
     trace(args, &stop)?;
     let dataset = folder.join("dataset");
 
-    // A short trace contains no period of five minutes, so the demo counts shorter ones too and says so.
+    // A short trace contains no period of five minutes, so the demo counts shorter periods too.
     let parameters = Parameters {
         minimum_period_s: 0.0,
         ..Parameters::default()

@@ -166,7 +166,7 @@ pub(crate) enum StreamFormat {
     Blocks,
 }
 
-/// A table of a dataset.
+/// Finds a table of the dataset by its name.
 fn table(name: &str) -> Result<Table, String> {
     rows::table(name).ok_or_else(|| {
         let names: Vec<&str> = rows::DATASET_TABLES.iter().map(|t| t.name).collect();

@@ -25,7 +25,8 @@ pub(super) fn run(
     };
     let bar = gleaner_terminal::bar("export", hosts_count as u64);
     let mut left_out = 0;
-    // Started with the first host's results: invalid requests fail before a folder is touched.
+    // The writer is created with the first host's results: if the request is invalid, the analysis fails
+    // before, and no folder is created.
     let mut begun: Option<Box<dyn ByHost>> = None;
     gleaner_analysis::availability(dataset, &question, |host| -> anyhow::Result<()> {
         left_out += u64::from(!host.is_told);

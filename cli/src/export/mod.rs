@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// First given option that does not apply to the format.
+/// First option on the command line that does not apply to the requested format.
 fn inapplicable_option(args: &Export) -> Option<&'static str> {
     let (tables, asked) = (&args.tables, &args.availability);
     let of_tables = [
@@ -96,7 +96,7 @@ fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
     }
 }
 
-/// Ids of the requested hosts; `None`: all.
+/// Ids of the requested hosts; `None` if all hosts are requested.
 fn hosts(args: &Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
     let hosts = args.host.iter().map(|host| host_id(host, dataset));
     let hosts = hosts.collect::<anyhow::Result<BTreeSet<_>>>()?;

@@ -23,8 +23,8 @@ pub(super) fn run(args: &Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Requests of the opened files. An application's generator gives such a stream as well
-/// (`streams::of_program`).
+/// Opens the files and returns their requests as one stream. (`streams::of_program` generates such a stream
+/// from a simulated program.)
 pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;
     let is_of_blocks = matches!(format, StreamFormat::Spc | StreamFormat::Blocks);

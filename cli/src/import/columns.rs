@@ -8,7 +8,7 @@ pub(crate) fn help(source: &Source<'_>, examples: &str) -> String {
     format!("{}\nExamples:{examples}", filled_columns(source))
 }
 
-/// Table for display.
+/// Table of the columns that a source fills, for display.
 pub(crate) fn columns_table(source: &Source<'_>) -> String {
     format!("{}\n{}", source.name, filled_columns(source))
 }
@@ -29,7 +29,7 @@ fn filled_columns(source: &Source<'_>) -> String {
     text
 }
 
-/// JSON document for programs.
+/// Columns that a source fills, as a JSON document for programs.
 pub(crate) fn json(source: &Source<'_>) -> serde_json::Value {
     let columns = source.fills.iter().map(|f| {
         serde_json::json!({"table": f.table, "column": f.column, "unit": f.unit(), "origin": f.origin})

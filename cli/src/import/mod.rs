@@ -1,4 +1,4 @@
-//! `gleaner import`: one match arm per source; the rest is the same for all sources.
+//! `gleaner import`: one match arm for each source. Everything else is the same for all sources.
 
 pub(crate) mod args;
 mod columns;
@@ -18,8 +18,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
-    // The arguments guarantee that a folder or dataset is missing only if just the columns
-    // are requested.
+    // clap guarantees that a folder (or file) and a dataset are given, unless only the columns are requested.
     match &args.source {
         ImportSource::Alibaba(args) => match (&args.file, args.into.dataset()) {
             (Some(file), Some(dataset)) => {
@@ -129,7 +128,7 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
     } else {
         print(&told::summary_text(&imported, dataset))?;
     }
-    // Exit code 0 would tell a script that the import succeeded.
+    // An incomplete import is an error: exit code 0 would tell a script that everything was imported.
     anyhow::ensure!(
         imported.unusable_parts.is_empty(),
         "{} could not be used and was left out: {}; the rest is imported",

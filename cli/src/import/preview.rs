@@ -46,12 +46,13 @@ fn values(row: &PreviewRow) -> Vec<(String, Value)> {
 }
 
 fn time(row: &PreviewRow) -> String {
-    // Within bounds: the mapping accepts no other times.
+    // This conversion does not fail: the mapping accepts only times that a timestamp can represent.
     jiff::Timestamp::from_millisecond(row.reading.time_ms)
         .map_or_else(|e| e.to_string(), |time| time.to_string())
 }
 
-/// A block per row: one line per row would be wider than a terminal.
+/// A block of lines for each row of the file, since all values of a row in one line would be wider than a
+/// terminal.
 fn preview_blocks(rows: &[Preview]) -> String {
     let mut table = gleaner_terminal::table(&["line", "column", "value"], 3);
     for preview in rows {

@@ -5,13 +5,15 @@ use gleaner_traces::import::{ImportSummary, Machine, Outcome, Repairs};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Coverage below which a machine's span has more gaps than recorded time.
+/// Share of a machine's span that is recorded, below which the summary warns: more than half of the span is
+/// gaps.
 const LOW_COVERAGE: f64 = 0.5;
-/// Steps per gap below which gaps are not pauses of the recording but irregular
-/// steps.
+/// If fewer than this number of steps between samples come with each gap, the gaps are explained as irregular
+/// sampling, otherwise as pauses of the recording.
 const IRREGULAR_PART: u64 = 10;
 
-/// Table of rows repaired, merged and dropped, by machine and in total.
+/// Summary of an import: a table of rows repaired, merged and dropped, by machine and in total, and notes
+/// below it.
 pub(crate) fn summary_text(imported: &ImportSummary, dataset: &Path) -> String {
     let mut rows = gleaner_terminal::table(
         &[
@@ -113,7 +115,7 @@ pub(crate) fn summary_text(imported: &ImportSummary, dataset: &Path) -> String {
     text
 }
 
-/// Warnings about missing, contradicting or sparse data, each with its reason.
+/// Appends warnings about missing, contradicting or sparse data, each with its reason.
 fn append_warnings(text: &mut String, imported: &ImportSummary) {
     for what in &imported.unusable_parts {
         let _ = writeln!(text, "warning: left out: {what}.");

@@ -1,4 +1,4 @@
-//! Answers for display: aligned, with units.
+//! Texts of the memory server's answers for display: aligned, with units.
 
 use gleaner_schemas::lending::{HostQuota, LendingState, PagesServed, QuotaReason, ReclaimRecord};
 use gleaner_schemas::units::{Bytes, Seconds};
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// Result of a command.
+/// Result of a command: state of lending, and memory that the command reclaimed.
 pub(super) fn done(lending: &LendingState, zone: &TimeZone) -> String {
     let mut said = match (lending.is_paused, lending.cap_bytes) {
         (true, _) => paused(lending, zone),
@@ -20,7 +20,7 @@ pub(super) fn done(lending: &LendingState, zone: &TimeZone) -> String {
     said + "\n"
 }
 
-/// State of lending.
+/// Text of `gleaner owner status`: state of lending.
 pub(super) fn status(lending: &LendingState, zone: &TimeZone) -> String {
     let quota = &lending.quota;
     let mut lines = vec![
@@ -139,7 +139,7 @@ fn served(pages: &PagesServed) -> String {
     text
 }
 
-/// Log of reclaimed memory.
+/// List of all reclaims of lent memory.
 pub(super) fn log(lines: &[ReclaimRecord], zone: &TimeZone) -> String {
     if lines.is_empty() {
         return "nothing has been lent yet\n".to_owned();
@@ -231,7 +231,7 @@ fn clock(time_ms: i64, zone: &TimeZone) -> String {
     )
 }
 
-/// A client's name without control characters for a terminal.
+/// Replaces control characters in a client's name, since a terminal would obey them.
 fn plain(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

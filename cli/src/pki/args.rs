@@ -181,7 +181,7 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-/// Parses a length of time; 0, or a century, is rejected as a typing error.
+/// Parses the validity of a token. 0 and anything longer than a leap year are rejected as typing errors.
 fn length(text: &str) -> Result<Duration, String> {
     let length = gleaner_schemas::interval::parse(text)?;
     if length.is_zero() || length > Duration::from_secs(366 * 86_400) {

@@ -46,7 +46,7 @@ fn init(args: &Init) -> anyhow::Result<String> {
         names: args.names.clone(),
     };
     role.check()?; // before anything is created
-    // The authority's name is only for display; a long one is truncated.
+    // The authority's name is only for display, so a long name is truncated.
     let name: String = args.names[0].chars().take(30).collect();
     let authority = Authority::init(&args.folder, &name, AUTHORITY_DAYS)?;
     let folder = std::path::absolute(&args.folder)?;
@@ -140,8 +140,8 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
     ))
 }
 
-/// Group that may read the key: the given one, or the recruiter's group if root creates the
-/// recruiter's key on its machine.
+/// Group that may read the key: the group given by the option. Without the option it is the packaged
+/// recruiter's group, if root creates a recruiter's key and this machine has that group.
 fn reading_group(args: &Issue, role: &Role) -> anyhow::Result<Option<u32>> {
     if let Some(name) = &args.group {
         let found = group_id(name)
@@ -239,7 +239,8 @@ fn revoke(args: &Revoke) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Option for suggested commands if the folder is not the default one.
+/// Option `--pki FOLDER` for the commands that are suggested, with a space before it; empty for the default
+/// folder.
 fn given_pki(folder: &Path) -> String {
     if folder == Path::new("/etc/gleaner/pki") {
         String::new()

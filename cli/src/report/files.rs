@@ -1,4 +1,4 @@
-//! A page and its companion files, each of which is complete at any time.
+//! Writes a page and its companion files, so that a reader never sees an incomplete file.
 
 use super::args::Companion;
 use anyhow::Context;
@@ -7,10 +7,10 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Prefix of the names of incomplete files.
+/// Prefix of the temporary names under which files are written.
 pub(super) const UNFINISHED: &str = ".gleaner-new-";
 
-/// Writes to a temporary name and renames, so that no reader sees a partial page.
+/// Writes a file under a temporary name and then renames it, so that no reader sees a partial page.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let folder = path
         .parent()
@@ -29,8 +29,8 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()
     Ok(())
 }
 
-/// Permissions of a report: those of an ordinary file under the umask, so that people can open it; temporary
-/// files would be private.
+/// Permissions of a report: those of an ordinary file under the umask, so that other users can open it.
+/// Without this, it would keep the permissions of a temporary file, which only its owner may read.
 fn permissions() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
@@ -58,8 +58,8 @@ pub(super) fn companions(page: &Path, report: &Report, also: &[Companion]) -> an
     Ok(())
 }
 
-/// Writes these files, and removes others with this ending from the folder: an earlier report may have had
-/// more.
+/// Writes these files into the folder. Removes other files with this ending, which an earlier report with
+/// more files may have left.
 pub(super) fn fill(
     folder: &Path,
     ending: &str,

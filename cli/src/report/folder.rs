@@ -15,9 +15,10 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Suffix of the files from which the index is built.
+/// Suffix of the summary's file; the index is built from these files.
 const SUMMARY: &str = ".summary.json";
-/// Files beside a page, by their suffix after the week's name; folders end with a slash.
+/// Companion files of a page: a label, and the suffix that follows the week's name. Suffixes of folders end
+/// with a slash.
 const COMPANIONS: [(&str, &str); 6] = [
     ("Markdown", ".md"),
     ("CSV", "-tables/"),
@@ -73,7 +74,7 @@ pub(super) fn publish(
         period,
         lead,
     };
-    // Written last, so that only complete weeks are in the index.
+    // The summary is written last, so that only complete weeks are in the index.
     write(
         &beside(&page, SUMMARY),
         serde_json::to_string_pretty(&kept)? + "\n",
@@ -92,14 +93,14 @@ pub(super) fn publish(
     write(&folder.join("index.html"), index(&entries)?)
 }
 
-/// Sets modes 0750 for new folders and 0640 for new files, also for those of the printing browser: a fleet's
-/// weeks name hosts and users.
+/// Sets the umask so that new folders get mode 0750 and new files 0640, also those that Chromium writes: the
+/// reports contain names of hosts and users.
 fn hide_from_others() {
     let before = umask(Mode::RWXO | Mode::WGRP);
     umask(before | Mode::RWXO | Mode::WGRP);
 }
 
-/// Removes the remains of a killed run.
+/// Removes the unfinished files of a run that was killed.
 fn sweep(folder: &Path) -> std::io::Result<()> {
     for file in fs::read_dir(folder)? {
         let file = file?;
@@ -120,7 +121,7 @@ fn weeks(folder: &Path) -> std::io::Result<Vec<String>> {
     for file in fs::read_dir(folder)? {
         let name = file?.file_name();
         let week = name.to_str().and_then(|name| name.strip_suffix(SUMMARY));
-        // Other files were not written by Gleaner, and stay.
+        // Files with another name were not written by Gleaner, and are ignored.
         if let Some(week) = week.filter(|w| matches!(week::week(w), Ok(Week::Of(_)))) {
             weeks.push(week.to_owned());
         }

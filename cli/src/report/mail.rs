@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Sender of the message; `None` without recipients.
+/// Sender of the message; `None` if no recipient is given, so that no mail is sent.
 pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     if args.to.is_empty() {
         return Ok(None);
@@ -60,7 +60,7 @@ pub(super) fn send(
     }
     let text = SinglePart::plain(text);
     let message = if is_attached {
-        // Passed as bytes to get base64: quoted-printable would be larger.
+        // The page is passed as bytes, so that it is encoded as base64: quoted-printable would be larger.
         let page = Attachment::new(page_name.to_owned())
             .body(html.as_bytes().to_vec(), ContentType::TEXT_HTML);
         message.multipart(MultiPart::mixed().singlepart(text).singlepart(page))
@@ -89,8 +89,8 @@ pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
     )
 }
 
-/// Passes the message to sendmail, with options that every sendmail accepts: recipients from the header,
-/// single dots as text.
+/// Passes the message to sendmail, with options that every sendmail accepts. `-t` takes the recipients from
+/// the header; `-i` makes a line with a single dot part of the text.
 fn pipe_to_sendmail(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
     let name = sendmail.display();
     let mut program = Command::new(sendmail)
@@ -105,7 +105,7 @@ fn pipe_to_sendmail(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
             )
         })?;
     let mut input = program.stdin.take().context("no pipe to sendmail")?;
-    // If sendmail stops reading, its own error says why.
+    // The result of writing is checked later: if sendmail stopped reading, its own error message says why.
     let written = input.write_all(message);
     drop(input);
     let output = program

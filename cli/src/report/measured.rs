@@ -9,11 +9,11 @@ use gleaner_schemas::findings::{Findings, Parameters, ReportUse};
 use jiff::tz::TimeZone;
 use std::io::Write;
 
-/// Minimum number of samples in the time before, as a share of those in the requested time, for a
-/// comparison.
+/// The two times are compared only if the time before has at least this share of the number of samples in the
+/// requested time.
 const LEAST_COMPARED: f64 = 0.5;
 
-/// Findings of both times.
+/// Findings of the requested time and of the time before it.
 pub(super) struct Analyses {
     pub(super) now: Findings,
     /// Absent if the time before has no samples, or no comparison is requested.
@@ -32,8 +32,7 @@ pub(super) fn measure(
     parameters.until_time_ms = asked.span.as_ref().map(|s| s.until_ms);
     let now = analyze::findings_of(dataset, &parameters, "analyse");
     let now = match now {
-        // The manifest describes whole files; only the analysis knows whether the requested time has
-        // samples.
+        // Only the analysis knows whether the requested time has samples: the manifest describes whole files.
         Err(e) if is_no_samples_error(&e) && asked.span.is_some() => {
             return Err(asked.nothing(dataset, zone).into());
         }
@@ -56,8 +55,8 @@ pub(super) fn measure(
     Ok(Analyses { now, before })
 }
 
-/// Analyses the time before with the sizes and cells chosen for the requested time: only equal measures can
-/// be compared.
+/// Analyses the time before with the parameters that the analysis chose for the requested time, such as sizes
+/// of regions: only equal measures can be compared.
 fn before(
     dataset: &Dataset,
     chosen: &Parameters,
@@ -67,7 +66,7 @@ fn before(
         from_time_ms: Some(from_ms),
         until_time_ms: Some(until_ms),
         measures: Findings::keys_where(|about| about.in_report == ReportUse::Compared),
-        // The comparison needs estimates only, no intervals.
+        // The comparison uses only the estimates, and no intervals of them.
         bootstrap_count: 0,
         ..chosen.clone()
     };

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         !to_stdout || (companions.also.is_empty() && !companions.pdf),
         "companion files need a page in a file: name it with -o FILE"
     );
-    // Missing programs are reported before the analysis starts.
+    // Checked before the analysis, which may take long, so that a missing program is reported at once.
     let chromium = companions
         .pdf
         .then(|| chromium::find(companions.chromium.as_deref()))
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
     let now = Timestamp::now();
     let zone = span::zone(&args.measures.time_zone)?;
-    // The export of this host's own trace is kept as long as the report needs it.
+    // The temporary export of this host's own trace is removed when `own` is dropped, after the report.
     let own = args.dataset.is_none().then(own::dataset).transpose()?;
     let dataset = match (&args.dataset, &own) {
         (Some(folder), _) => Dataset::open(folder)?,
@@ -78,8 +78,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         anonymous: args.anonymous,
     };
     let report = Report::new(&measured.now, measured.before.as_ref(), &options)?;
-    // A large fleet's findings take much memory, and the report contains everything that is printed from
-    // them.
+    // The findings of a large fleet take much memory, and are no longer needed: the report contains
+    // everything that is printed.
     drop(measured);
 
     let html = report.html()?;
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// URL of the page, for readers who do not get the page itself.
+/// URL of the page for the mail, whose readers may not get the page itself.
 fn page_url(args: &Args, page_name: &str) -> Option<String> {
     let link = args.mail.link.as_ref();
     match (link, &args.habit.folder, &args.output) {

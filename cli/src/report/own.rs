@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Minimum number of samples: a report is about intervals, and two samples make one.
+/// Minimum number of samples for a report. Reports are about the intervals between samples, and two samples
+/// make one interval.
 const LEAST_SAMPLES: u64 = 2;
 
 /// Exports the trace of this host's agent into a temporary dataset, removed with the returned

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// File name for a time that is not a week.
+/// Name of the report's files if the requested time is not a week.
 const ALL: &str = "report";
 
 /// Requested time, in the fleet's time zone.
@@ -61,7 +61,8 @@ impl RequestedTime {
             },
             (None, from, until) => {
                 let (first, last) = covered_time(dataset).unwrap_or_default();
-                // A request for a time before or after the dataset is valid; it has no records.
+                // A time before or after the dataset may be requested. The request is valid, but has no
+                // records.
                 let until = until.unwrap_or(last.max(from.unwrap_or(first)).saturating_add(1));
                 between(from.unwrap_or(first.min(until.saturating_sub(1))), until)?
             }
@@ -74,7 +75,7 @@ impl RequestedTime {
         }
     }
 
-    /// Bounds of the time before, if it may have samples.
+    /// Bounds of the time before; `None` if it can have no samples.
     pub(crate) fn before(&self, dataset: &Dataset) -> Option<(i64, i64)> {
         let (from, until) = (self.before_from_ms?, self.span.as_ref()?.from_ms);
         has_samples(dataset, from, until).then_some((from, until))
@@ -114,7 +115,8 @@ impl RequestedTime {
     }
 }
 
-/// Week from Monday 00:00 to the next, by the fleet's clocks: 167 to 169 hours if the clocks change.
+/// Week from Monday 00:00 to the next Monday 00:00 in the fleet's time zone. It has 168 hours, or one more or
+/// less if the clocks change.
 fn of_week(week: ISOWeekDate, zone: &TimeZone) -> anyhow::Result<RequestedTime> {
     let monday = week.date();
     let too_far = "that week is too far away";
@@ -141,7 +143,7 @@ fn last_week(zone: &TimeZone, now: Timestamp) -> anyhow::Result<ISOWeekDate> {
     Ok(monday.checked_sub(1.week())?.iso_week_date())
 }
 
-/// Start of a day; not 00:00 if the clocks are set forward then.
+/// Start of a day. It is not 00:00 if the clocks are set forward at that time.
 fn midnight_ms(day: Date, zone: &TimeZone) -> anyhow::Result<i64> {
     let begin = day
         .to_zoned(zone.clone())
@@ -182,7 +184,7 @@ fn length(ms: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// First and last sample of each file, from the manifest, without reading a file.
+/// Times of the first and last sample of each file, as the manifest states them.
 fn files(dataset: &Dataset) -> impl Iterator<Item = (i64, i64)> {
     let files = dataset.manifest().files.iter();
     files

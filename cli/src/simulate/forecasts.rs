@@ -21,7 +21,7 @@ const MEASURES: [&str; 4] = [
     "forecast_table_size",
 ];
 
-/// Share of the smallest host's memory that the smallest learnt region must not exceed.
+/// The smallest region that is learnt must not exceed this share of the smallest host's memory.
 const SMALLEST_SHARE: f64 = 0.125;
 /// Maximum number of region sizes.
 const MOST_SIZES: usize = 40;
@@ -61,7 +61,8 @@ fn table(cluster: &Cluster, by: &ForecastInputs) -> anyhow::Result<Table> {
     Table::of(&findings).context("the analysis gave no table; that is a fault of Gleaner's")
 }
 
-/// Sizes of the regions to learn: from the largest host's memory down, each smaller by √2.
+/// Sizes of the regions to learn: from the largest host's memory down, each smaller than the one before by
+/// the factor √2.
 fn region_bytes(physical_bytes: &[u64]) -> Vec<i64> {
     let known = || physical_bytes.iter().copied();
     let (Some(least), Some(most)) = (known().min(), known().max()) else {
@@ -126,8 +127,8 @@ mod tests {
         };
         synth::write(&synth::Cluster::new(&parameters).unwrap(), &whole, |_| {}).unwrap();
         let begin_ms = parameters.start_ms + 2 * DAY_MS;
-        // The same dataset up to the start, with another future: the first hours are missing, and only one
-        // host continues.
+        // A second dataset: equal to the first until the simulation's start, but different afterwards. Its
+        // first hours after the start are missing, and then only one host has records.
         let (dataset, mut writer) = (
             Dataset::open(&whole).unwrap(),
             Writer::open(&other).unwrap(),
@@ -151,11 +152,13 @@ mod tests {
         let at_begin = learnt(&whole, begin_ms).unwrap();
         assert!(at_begin == learnt(&other, begin_ms).unwrap());
         assert!(at_begin != Table::default());
-        // All records before the start count: half a day later there are more, and the two datasets differ.
+        // All records before the start are used. With a start half a day later there are more of them, and
+        // the two datasets differ in them.
         let later_ms = begin_ms + DAY_MS / 2;
         let later = learnt(&whole, later_ms).unwrap();
         assert!(later != at_begin && later != learnt(&other, later_ms).unwrap());
-        // The second day can be forecast from the first; the first has nothing before it.
+        // Forecasts need records before the start: a simulation may start on the second day, but not on the
+        // first.
         assert!(learnt(&whole, parameters.start_ms + DAY_MS).is_ok());
         for early_ms in [0, DAY_MS - 1] {
             let error = learnt(&whole, parameters.start_ms + early_ms).unwrap_err();

@@ -21,7 +21,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// A scenario that was run, and its rows.
+/// A scenario that was run, and the rows of its results.
 pub(crate) struct Results<'a> {
     /// Name of the scenario.
     name: &'a str,
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
         &file,
         folders.iter().map(|(name, _)| name.clone()).collect(),
     )?;
-    // A shipped scenario's start belongs to its own synthetic datasets; another dataset need not cover that
-    // day.
+    // A shipped scenario's start is a day of its own synthetic datasets. Another dataset need not have
+    // records of that day.
     let is_other =
         found.is_shipped && args.instead.from.is_none() && !args.instead.dataset.is_empty();
     let open = |(name, folder): &(String, PathBuf)| match Cluster::open(
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that all outputs can be written, before runs that take hours.
+/// Checks that all outputs can be written. This comes before the runs, which may take hours.
 fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
     let is_stdout = |to: &Option<PathBuf>| to.as_deref() == Some(Path::new("-"));
     if is_stdout(&results.json) && is_stdout(&results.csv) {

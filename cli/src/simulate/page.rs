@@ -1,4 +1,4 @@
-//! Page that plots the rows' benefit against their cost.
+//! Page that plots the benefit of each row against its cost.
 
 use super::Results;
 use anyhow::Context;
@@ -7,8 +7,9 @@ use gleaner_simulator::event::DAY;
 use gleaner_simulator::sweep::{Cluster, MEASURES, Row, Unit};
 use jiff::Timestamp;
 
-/// Measures for the vertical axis. The first that every row has is used, so that no row is missing: recorded
-/// clients, which begin without data, may have no possible gain, and may not have ended.
+/// Measures for the vertical axis, in order of preference: the first that is known for every row is used, so
+/// that no row is missing. The gain may be unknown for recorded clients, which begin without data; the
+/// speedup is unknown for clients that have not ended.
 const BENEFITS: [&str; 3] = ["gain_share", "speedup", "hit_share"];
 /// Measures for the horizontal axis, one figure for each.
 const COSTS: [&str; 2] = ["reclaims_per_host_day", "mean_memory_context_bytes"];
@@ -49,7 +50,7 @@ fn place(key: &str) -> Option<usize> {
     MEASURES.iter().position(|measure| measure.key == key)
 }
 
-/// Index of the vertical measure, judged by the rows with any known value.
+/// Index of the measure for the vertical axis. Rows without any known value are ignored in the choice.
 fn benefit(rows: &[Row]) -> usize {
     let is_known = |at: usize| {
         let mut known = rows

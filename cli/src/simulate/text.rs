@@ -1,11 +1,11 @@
-//! Rows as an aligned table.
+//! Results of a simulation as an aligned table.
 
 use super::Results;
 use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
 
-/// Measures in the table on a terminal; JSON, CSV and page have all measures.
+/// Measures that the table on a terminal shows. JSON, CSV and page have all measures.
 const PRINTED: [&str; 9] = [
     "speedup",
     "ideal_speedup",
@@ -28,7 +28,7 @@ pub(super) fn shipped() -> Result<String, SweepError> {
     Ok(table.trim_fmt() + "\n")
 }
 
-/// Table of all rows; with several seeds it shows the range of speedups.
+/// Table of all rows. If there are several seeds, it shows the range of speedups.
 pub(super) fn table(results: &Results<'_>) -> String {
     let plan = results.plan;
     let printed = || {
@@ -77,7 +77,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
     text
 }
 
-/// Last part of a key: `placement`.
+/// Last part of a setting's key: `placement` for `remote.placement`.
 fn short(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, last)| last)
 }

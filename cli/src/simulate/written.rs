@@ -1,4 +1,5 @@
-//! Rows as JSON and CSV. The output does not depend on time, machine or number of CPUs.
+//! Results of a simulation as JSON and CSV. They do not depend on the time, the machine or the number of
+//! CPUs.
 
 use super::Results;
 use gleaner_simulator::sweep::{MEASURES, Row, Unit, Workload};
@@ -63,7 +64,7 @@ fn row(results: &Results<'_>, row: &Row) -> Value {
     Value::Object(object)
 }
 
-/// A line per row: median, minimum and maximum of each measure over the seeds.
+/// CSV with one line per row: median, minimum and maximum of each measure over the seeds.
 pub(super) fn csv(results: &Results<'_>) -> String {
     let plan = results.plan;
     let mut header = vec!["program".to_owned(), "dataset".to_owned()];

@@ -4,10 +4,11 @@ use super::pivot::pivot;
 use gleaner_schemas::findings::{Findings, ForecastQuality, Scope};
 use gleaner_schemas::units::{Bytes, Seconds};
 
-/// Horizons shown: the shortest, and those of the baselines (one, six and 24 hours).
+/// Horizons shown, in seconds: the shortest one (10 minutes), and those for which there are baselines (one,
+/// six and 24 hours).
 const AHEAD_S: [i64; 4] = [600, 3600, 21_600, 86_400];
 
-/// Model whose calibration is shown; for the others only the score is.
+/// Model whose calibration is shown. For the other models only the score is shown.
 const OWN: &str = "gleaner";
 
 /// Brier scores, and the calibration of our own forecasts: one line per region and horizon.

@@ -1,4 +1,5 @@
-//! Length of periods as for leases: odds and bounds, one line per region.
+//! How long a region stays available: odds for lease terms, and lower bounds of the periods; one line per
+//! region.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};
 use gleaner_schemas::findings::{
@@ -6,7 +7,7 @@ use gleaner_schemas::findings::{
 };
 use gleaner_schemas::units::{Bytes, Seconds};
 
-/// Horizons shown: as many as fit into a line.
+/// Horizons shown, in seconds: as many as fit into a line.
 const AHEAD_S: [f64; 6] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0];
 
 const fn scope(scope: Scope) -> &'static str {
@@ -85,7 +86,7 @@ pub(super) fn bounds(findings: &Findings) -> String {
             percent(b.censored_share),
         ];
         row.extend(of_region.iter().map(|b| seconds(b.bound_s)));
-        // A verdict against one bound of a region applies to all its bounds.
+        // One verdict per region: the first of its bounds' verdicts that is not "too few periods".
         let mut verdicts = of_region.iter().map(|b| b.verdict);
         let verdict = verdicts.find(|v| *v != BoundVerdict::TooFew);
         row.push(

@@ -1,4 +1,4 @@
-//! Use of memory.
+//! Tables about the use of memory.
 
 use super::{bytes, is_worth_a_row, or_dash, percent, table, text};
 use gleaner_schemas::findings::{Findings, MemoryUsage, Quota};
@@ -53,7 +53,8 @@ pub(crate) fn memory(findings: &Findings) -> String {
     text
 }
 
-/// Bytes that an idle host would lend in gentle mode.
+/// Bytes that an idle host would lend in the lending mode `gentle`: the paper's quota, limited by harvestable
+/// memory.
 fn idle_quota_bytes(quota: &Quota) -> i64 {
     quota
         .harvestable_bytes
@@ -90,7 +91,8 @@ pub(super) fn by_class(findings: &Findings) -> String {
         .memory_usage
         .iter()
         .filter(|u| is_worth_a_row(findings, &u.size_class))
-        // Balloon, guest and category correction are 0 on most hosts.
+        // Leaves out categories that are always 0, as balloon, guest and category correction are on most
+        // hosts.
         .filter(|u| u.min_bytes != 0 || u.max_bytes != 0)
     {
         let mut row = usage_row(&u.category.replace('_', " "), u);

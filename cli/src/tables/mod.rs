@@ -69,8 +69,8 @@ fn heading(key: &str) -> String {
     )
 }
 
-/// Tables of the measures `asked`, or of the default ones; long lists are cut to their first `rows`
-/// records.
+/// Tables of the measures `asked`, or of the default ones if `asked` is empty. Long lists are cut to their
+/// first `rows` records.
 pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow::Result<String> {
     let shown = match asked {
         [] => printed(),
@@ -116,7 +116,8 @@ pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow:
     Ok(plain(&text))
 }
 
-/// Meaning of imported hosts' figures, printed before the tables; empty if agents recorded all hosts.
+/// Meaning of the figures of imported hosts, printed before the tables; empty if all hosts were recorded by
+/// agents.
 fn meaning(findings: &Findings) -> String {
     let mut text = String::new();
     for source in &findings.sources {
@@ -133,7 +134,7 @@ fn meaning(findings: &Findings) -> String {
     text
 }
 
-/// Returns false for the class `all` if all hosts are of one class, since the row would repeat that
+/// Returns false only for the class `all` if all hosts are of one class: its row would repeat the row of that
 /// class.
 fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
     size_class != "all"

@@ -1,12 +1,13 @@
-//! Shows records that differ in only one field side by side in one line.
+//! Table that shows records side by side in one line if they differ in only one field.
 
 use super::{table, text};
 
-/// Key of a line; and its cells, each with its column.
+/// A line of the table: its key, and its cells, each with the index of its column.
 type Line = (Vec<String>, Vec<(usize, String)>);
 
-/// A line for each run of records with the same `key`, and one column for each `column`, in order of first
-/// occurrence. The first `left` of `keys` are text.
+/// Makes a table with one line for each run of records with the same `key`, and one column for each value of
+/// `column`, in the order in which the values first occur. The first `left` of the key's columns are text,
+/// and so aligned to the left.
 pub(super) fn pivot<'a, R: 'a>(
     records: impl Iterator<Item = &'a R>,
     keys: &[&str],

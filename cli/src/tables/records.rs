@@ -23,7 +23,7 @@ const SHARES: [&str; 5] = [
 /// Part of the name of a column with a rate of bytes, such as `reclaimed_bytes_per_host_day`.
 const BYTES_PER: &str = "_bytes_per_";
 
-/// Number of fields of a record that fit into a line.
+/// Maximum number of fields that fit into a line; longer records lose their medians and 99 % quantiles.
 const WIDE: usize = 16;
 
 /// An object that keeps the order of its fields.
@@ -49,10 +49,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
     }
 }
 
-/// Records by their list's key.
+/// Records of each list, by the list's key.
 type Parts = HashMap<&'static str, Vec<Fields<Value>>>;
 
-/// Collects the records of some lists.
+/// Collects the records of the lists that `keys` names.
 struct RecordLists<'a> {
     findings: &'a Findings,
     keys: &'a [String],
@@ -84,7 +84,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Converts only the lists with these keys; the longest lists of a fleet would be left out anyway.
+    /// Converts only the lists with these keys, since the lists of a fleet are long.
     pub(super) fn new(findings: &Findings, keys: &[String]) -> anyhow::Result<Self> {
         let mut lists = RecordLists {
             findings,
@@ -102,8 +102,8 @@ impl Document {
         })
     }
 
-    /// Keeps the representative records of each measure: pools of hosts instead of single hosts, and
-    /// settings on the frontier.
+    /// Keeps only the representative records of each measure: if some records are of pools of hosts, those of
+    /// single hosts are left out, and settings that are not on the frontier are left out.
     pub(super) fn keep_representative(&mut self) {
         for records in self.parts.values_mut() {
             let field = |record: &Fields<Value>, name: &str| {
@@ -227,7 +227,7 @@ fn significant(number: f64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    // Near 0 and 1, one decimal would round a probability to a certainty.
+    // Near 0 and 1, a share gets three decimals: with one, a small probability would be shown as 0.
     let from_end = share.min(1.0 - share).abs();
     let decimals = if from_end > 0.0 && from_end < 0.001 {
         3
@@ -241,7 +241,7 @@ fn percent(share: f64) -> String {
 fn heading(name: &str) -> String {
     match name {
         "time_ms" => return "time".to_owned(),
-        "host_id" => return "host".to_owned(), // cells have the host's name where the list has none
+        "host_id" => return "host".to_owned(), // cells have the host's name if there is no name column
         _ => {}
     }
     let name = &name

@@ -28,7 +28,7 @@ pub(super) fn bar(share: f64, width: usize, ink: Ink, paint: Paint) -> Vec<Span<
     ]
 }
 
-/// A bar of parts side by side, each in its colour; without colours, in different shades.
+/// A bar that consists of parts side by side, each in its own colour or, without colours, its own shade.
 pub(super) fn parts(shares: &[(Paint, f64)], width: usize, ink: Ink) -> Vec<Span<'static>> {
     use gleaner_schemas::findings::Category;
     let mut spans = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn fitted(text: &str, width: usize, ink: Ink) -> String {
     kept + more
 }
 
-/// Text wrapped into lines of `width`, indented after the first.
+/// Text wrapped into lines of `width`. All lines except the first are indented.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize, style: Style) -> Vec<Line<'static>> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -16,7 +16,8 @@ pub(super) fn render_text(width: u16, height: u16, draw: impl FnOnce(&mut Frame<
     lines.join("\n") + "\n"
 }
 
-/// Compares with the file `golden/NAME.txt`; `GLEANER_GOLDEN=write` writes it.
+/// Compares a frame with the file `golden/NAME.txt`. If the environment has `GLEANER_GOLDEN=write`, first
+/// writes the frame to the file.
 #[track_caller]
 pub(super) fn same_as_golden(name: &str, frame: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/top/golden");

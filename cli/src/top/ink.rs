@@ -20,8 +20,8 @@ enum Colours {
     True,
 }
 
-/// Parts with their own colour: the report's colours (reports/assets/style.css), for light and dark
-/// backgrounds.
+/// Parts of a frame that have a colour of their own. The colours are those of the report
+/// (reports/assets/style.css), for light and dark backgrounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
     Category(Category),
@@ -51,7 +51,7 @@ impl Paint {
 }
 
 impl Ink {
-    /// Plain ASCII without colours.
+    /// Unicode characters without colours.
     #[cfg(test)]
     pub(super) const PLAIN: Self = Self {
         colours: Colours::None,
@@ -59,12 +59,12 @@ impl Ink {
         is_unicode: true,
     };
 
-    /// Abilities that the environment variables state.
+    /// Capabilities of the terminal, according to the environment variables.
     pub(super) fn of_environment() -> Self {
         Self::of(|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// The same without colours, for pipes.
+    /// The same characters without colours, for pipes.
     pub(super) fn without_colours(self) -> Self {
         Self {
             colours: Colours::None,
@@ -89,7 +89,7 @@ impl Ink {
             .into_iter()
             .find_map(&variable);
         let locale = locale.unwrap_or_default().to_ascii_lowercase();
-        // COLORFGBG=0;15: the last number is the background among the 16 colours.
+        // Example: COLORFGBG=0;15. The last number is the background, one of the 16 basic colours.
         let paper = variable("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
         Self {
             colours,
@@ -163,12 +163,13 @@ mod tests {
 
     #[test]
     fn the_nearest_of_256_colours() {
-        assert_eq!(nearest([0xd5, 0x5e, 0x00]), 166); // d75f00
-        assert_eq!(nearest([0x8f, 0xd0, 0xf2]), 117); // 87d7ff
-        assert_eq!(nearest([0x4b, 0x55, 0x60]), 240); // 585858
+        assert_eq!(nearest([0xd5, 0x5e, 0x00]), 166); // colour 166 is d75f00
+        assert_eq!(nearest([0x8f, 0xd0, 0xf2]), 117); // colour 117 is 87d7ff
+        assert_eq!(nearest([0x4b, 0x55, 0x60]), 240); // colour 240 is 585858
     }
 
-    /// The colours are named as the custom properties of the report's style sheet.
+    /// The colours equal those of the report's style sheet, which defines each as a custom property, such as
+    /// `--static-kernel`.
     #[test]
     fn colours_are_the_reports() {
         let style = include_str!("../../../reports/assets/style.css");

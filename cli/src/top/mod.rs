@@ -42,7 +42,8 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Width of a printed frame: `COLUMNS`, or the terminal's.
+/// Width of a printed frame: the environment variable `COLUMNS`, else the width of the terminal, else that of
+/// output to a pipe.
 pub(crate) fn columns() -> usize {
     let set = std::env::var("COLUMNS").ok().and_then(|v| v.parse().ok());
     let terminal = || {

@@ -28,7 +28,8 @@ pub(super) enum NextStep {
     Quit,
 }
 
-/// Restores the terminal when dropped; after a panic, ratatui's hook does so before the message is printed.
+/// Restores the terminal when dropped. After a panic, ratatui's hook restores it earlier, before the panic's
+/// message is printed.
 struct TerminalGuard;
 
 impl Drop for TerminalGuard {
@@ -91,7 +92,7 @@ mod tests {
         }
     }
 
-    /// Runs itself again, on a terminal.
+    /// This test starts itself again as a child process on a terminal; the child panics while it draws.
     #[test]
     fn the_terminal_is_given_back_after_a_panic() {
         if std::env::var_os("GLEANER_TEST_PANICS").is_some() {

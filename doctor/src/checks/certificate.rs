@@ -1,4 +1,4 @@
-//! A daemon's certificate, its key, and its authority.
+//! Checks of a daemon's certificate, of its key, and of its authority.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -14,19 +14,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 const SUBJECT: &str = "certificate";
-/// Group that owns files shared by several daemons.
+/// Group of the files that several daemons share.
 const SHARED: &str = "gleaner";
 const DAY: Duration = Duration::from_secs(86_400);
-/// Remaining validity below which an authority should be replaced: enrolling a fleet again takes
-/// weeks.
+/// If an authority is valid for less than this, it should be replaced: it takes weeks to enrol a fleet again.
 const AUTHORITY_ENDS: Duration = Duration::from_secs(182 * 86_400);
-/// Remaining validity below which a server's certificate should be replaced, which is done by hand.
+/// If a server's certificate is valid for less than this, it should be replaced, which an administrator does
+/// by hand.
 const SERVER_ENDS: Duration = Duration::from_secs(30 * 86_400);
-/// Elapsed share of a host certificate's validity from which its renewal must have failed; it is due
-/// at two thirds.
+/// If this share of a host certificate's validity has passed, its automatic renewal must have failed: the
+/// renewal is due after two thirds.
 const HOST_ENDS: f64 = 0.75;
 
-/// Files of a certificate, by kind of holder.
+/// Paths of a certificate's files, for a host or for a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Files {
     Host(ClientPaths),
@@ -73,22 +73,23 @@ impl Files {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CertificateFacts {
     missing: Option<PathBuf>,
-    /// File that the daemon's user may not read, and what denies it.
+    /// File or folder that keeps the daemon's user from reading a file, with its owner and mode.
     closed: Option<(PathBuf, Node)>,
     /// File that the doctor may not read.
     unseen: Option<PathBuf>,
-    /// Error from loading key and certificate together.
+    /// Error that occurs when key and certificate are loaded together.
     trouble: Option<String>,
     dates: Option<Dates>,
     authority: Option<Dates>,
     /// DNS names and addresses in the certificate.
     pub(crate) names: Vec<String>,
-    /// Time of the revocation list, and of its next update.
+    /// Time at which the revocation list was made, and time of its next update.
     revoked: Option<(SystemTime, Option<SystemTime>)>,
     key_mode: Option<u32>,
 }
 
-/// Reads the files for the daemon's user; also returns client credentials if they are valid.
+/// Reads the files. `user` is the daemon's user, `me` the doctor's. For a host's certificate, also returns
+/// the client credentials if they are valid.
 pub(crate) fn read(
     files: &Files,
     user: &User,
@@ -132,8 +133,8 @@ pub(crate) fn read(
     (found, None)
 }
 
-/// Judges the files. `renew` is the command for a new certificate; `None` if people have a PKI of
-/// their own.
+/// Judges the files. `renew` is the command that gets a new certificate. It is `None` if the certificates
+/// come from another PKI than Gleaner's.
 pub(crate) fn judge(
     found: &CertificateFacts,
     files: &Files,
@@ -279,7 +280,8 @@ fn authority(files: &Files, dates: Dates, now: SystemTime) -> Option<Finding> {
     })
 }
 
-/// Judges the authority's folder, on the machine that has it.
+/// Judges the modes of the authority's key and folder; `None` if they are strict enough, or not on this
+/// machine.
 pub(crate) fn judge_authority_folder(folder: &Path) -> Option<Finding> {
     let key = folder.join("authority.key");
     let of = |path: &Path, allowed: u32| {

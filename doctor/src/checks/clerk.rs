@@ -1,4 +1,4 @@
-//! The clerk's device: where its pages are, use as swap, attachments.
+//! Checks of the clerk: where its device stores pages, use as swap, attachments.
 
 use crate::command::ask;
 use crate::finding::Finding;
@@ -33,8 +33,8 @@ pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
     findings
 }
 
-/// Judges the running clerk, for use as swap. `is_locked`: its memory should be locked; `edit` and `grant`
-/// are the commands that configure and permit that.
+/// Judges whether the running clerk may serve swap. `is_locked`: its configuration wants its memory locked.
+/// `edit` and `grant` are the commands that configure and permit locking.
 pub(crate) fn judge_process(
     process: &Process,
     is_locked: bool,
@@ -61,7 +61,7 @@ pub(crate) fn judge_process(
     findings
 }
 
-/// Means of this host to make a block device from an NBD server.
+/// Ways in which this host can make a block device from an NBD server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AttachMethods {
     has_module: bool,
@@ -70,7 +70,7 @@ pub(crate) struct AttachMethods {
     has_nbdfuse: bool,
 }
 
-/// Looks for kernel modules and programs.
+/// Looks for the kernel modules and programs that each way needs.
 pub(crate) fn methods(place: &Place) -> AttachMethods {
     let release = fs::read_to_string(place.proc_root.join("sys/kernel/osrelease"));
     let modules = Path::new("/lib/modules").join(release.unwrap_or_default().trim());
@@ -111,7 +111,7 @@ pub(crate) fn judge_methods(methods: AttachMethods) -> Finding {
     }
 }
 
-/// An entry of `gleaner-clerk attachments`.
+/// An attachment in the output of `gleaner-clerk attachments`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Attachment {
     name: String,
@@ -121,7 +121,7 @@ pub(crate) struct Attachment {
     missing_processes: Vec<String>,
 }
 
-/// Runs the program; empty if it may not tell this user.
+/// Runs the program `gleaner-clerk`; the list is empty if this user may not see the attachments.
 pub(crate) fn attachments(program: &Path) -> Vec<Attachment> {
     let said = ask(program, &["attachments", "--json"]).ok();
     let said = said.filter(|said| said.code == Some(0));
@@ -129,8 +129,8 @@ pub(crate) fn attachments(program: &Path) -> Vec<Attachment> {
     list.unwrap_or_default()
 }
 
-/// Judges an attachment. `ours` is the clerk's socket, `device` its status if it answers, `line` the
-/// program's command line.
+/// Judges an attachment. `ours` is the clerk's socket, and `device` the status of its device if it answers.
+/// `line` is the command line of the program.
 pub(crate) fn judge_attachment(
     attachment: &Attachment,
     ours: &Path,

@@ -1,18 +1,18 @@
-//! Check that the clock is synchronised, from the kernel (adjtimex(2)), without any daemon.
+//! Checks whether the clock is synchronised. The kernel says so (adjtimex(2)), whichever daemon does it.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use gleaner_schemas::units::Seconds;
 
 const SUBJECT: &str = "clock";
-/// Largest acceptable difference of clocks; the collector reports hosts above it.
+/// Largest acceptable difference between two clocks. The collector reports hosts with a larger one.
 const DIFFERENCE_MS: i64 = 60_000;
 
 /// State of the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     is_synchronised: bool,
-    /// Maximum error, in microseconds.
+    /// Largest possible error of the clock, in microseconds.
     error_us: i64,
 }
 
@@ -38,7 +38,7 @@ mod call {
     }
 }
 
-/// Judges the clock. `has_timedatectl`: systemd can be told to synchronise it.
+/// Judges the clock. `has_timedatectl`: systemd has a command that turns synchronisation on.
 pub(crate) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> Finding {
     let Some(clock) = clock else {
         return Finding::of(
@@ -63,7 +63,8 @@ pub(crate) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> Finding {
     .remedy(remedy)
 }
 
-/// Judges the server's clock less ours. If ours is synchronised, the fix is for the server's machine.
+/// Judges the difference: the server's clock less ours. If our clock is synchronised, the remedy is for the
+/// server's machine.
 pub(crate) fn judge_difference(
     server: &str,
     difference_ms: i64,

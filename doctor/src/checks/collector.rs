@@ -1,4 +1,4 @@
-//! Status of the collector and its hosts, from its local address.
+//! Checks of the collector and its hosts, with the status that the collector reports at its local address.
 
 use crate::command::within;
 use crate::finding::Finding;
@@ -6,19 +6,19 @@ use crate::message::Message;
 use gleaner_collector::ask;
 use std::time::Duration;
 
-/// Timeout: a collector with ten thousand hosts answers within a second.
+/// Time limit for the answer. A collector with ten thousand hosts needs less than a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The part of the status that the doctor uses.
+/// Part of the collector's status that the doctor uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectorReport {
     hosts_count: u64,
     silent_count: u64,
-    /// Severity and text of the collector's problems.
+    /// Problems that the collector reports: severity and text of each.
     problems: Vec<(String, String)>,
 }
 
-/// Requests the status; an error says why it failed.
+/// Requests the collector's status. An error says why the request failed.
 pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
     let address = url.to_owned();
     let asked = within(PATIENCE, move || {
@@ -38,9 +38,9 @@ pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
 
 /// Commands that fix faults of the collector.
 pub(crate) struct CollectorRemedies {
-    /// Command that shows more of the status.
+    /// Command that shows more of the collector's status.
     pub(crate) look: String,
-    /// Command that makes a token for a host.
+    /// Command that makes a token with which a host can enrol.
     pub(crate) invite: String,
     /// Command that restarts the collector.
     pub(crate) start: String,
@@ -71,7 +71,8 @@ pub(crate) fn judge(
             Finding::of(Message::HostsSilent, "hosts", found).remedy(look)
         }
     }];
-    // Silent hosts are reported above, by their number.
+    // If silent hosts exist, their number is reported above; the collector's own text about them is left out
+    // here.
     let others = said
         .problems
         .iter()

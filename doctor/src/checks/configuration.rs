@@ -1,4 +1,4 @@
-//! The daemon's own verdict on its configuration, from its `check-config --json`.
+//! Judgement of a configuration by the daemon's own program, which prints it for `check-config --json`.
 
 use crate::command::ask_with;
 use crate::daemon::Daemon;
@@ -12,11 +12,11 @@ use std::path::Path;
 
 const SUBJECT: &str = "configuration";
 
-/// Answer of a daemon's program; `None`: it does not support the command. An error says why the program could
-/// not be run.
+/// Answer of a daemon's program to `check-config`; `None` if the program does not support the command. An
+/// error says why the program could not be run.
 pub(crate) type Answer = Result<Option<CheckResult>, String>;
 
-/// Runs the daemon's program with the environment variables of its unit.
+/// Runs `check-config` of the daemon's program, with the environment variables of the daemon's unit.
 pub(crate) fn read(
     place: &Place,
     daemon: Daemon,
@@ -32,7 +32,7 @@ pub(crate) fn read(
     Ok(serde_json::from_str(&said.output).ok())
 }
 
-/// Judges the configuration; `None` without a program that could check it.
+/// Judges the configuration; `None` if there is no program that could check it.
 pub(crate) fn judge(
     place: &Place,
     daemon: Daemon,

@@ -1,4 +1,4 @@
-//! Free space on a daemon's disk.
+//! Checks whether a daemon's disk has enough free space.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -11,14 +11,14 @@ const SUBJECT: &str = "disk";
 /// Disk space that a daemon needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
-    /// Space below which the daemon stores nothing.
+    /// Free space below which the daemon stores nothing more.
     pub(crate) least_bytes: u64,
-    /// Free space that is sufficient.
+    /// Free space with which no warning is given.
     pub(crate) enough_bytes: u64,
 }
 
-/// Free space for users other than root (statvfs(3)), on the disk of the folder or of its nearest
-/// existing parent.
+/// Free space for users other than root (statvfs(3)), on the disk of the folder. If the folder does not
+/// exist, the nearest folder above it is used.
 pub(crate) fn read(folder: &Path) -> Option<u64> {
     let disk = folder
         .ancestors()

@@ -1,4 +1,4 @@
-//! Check that the daemon may write to its folders.
+//! Checks whether a daemon may write to its folders.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -9,7 +9,8 @@ use std::path::Path;
 const SUBJECT: &str = "folder";
 const MAKE: [FileUse; 2] = [FileUse::Write, FileUse::Enter];
 
-/// A daemon's folder: what the daemon's user may do there, and owner and mode if they are visible.
+/// A daemon's folder: whether the daemon's user may write there, and its owner and mode if the doctor can see
+/// them.
 pub(crate) struct Folder {
     access: Access,
     node: Option<Node>,

@@ -1,4 +1,4 @@
-//! Abilities of this host's kernel, and the cost of each missing one.
+//! Kernel features that Gleaner uses, and the effect of each missing one.
 
 use crate::daemon::Daemon;
 use crate::finding::Finding;
@@ -8,7 +8,7 @@ use gleaner_schemas::units::{Bytes, kib_to_bytes};
 use std::fs;
 use std::path::Path;
 
-/// First kernel with MADV_DONTNEED_LOCKED (madvise(2)).
+/// First kernel version with MADV_DONTNEED_LOCKED (madvise(2)), which returns locked memory to the system.
 const GIVES_LOCKED_BACK: (u32, u32) = (5, 18);
 
 /// Facts about the kernel.
@@ -22,11 +22,11 @@ pub(crate) struct Kernel {
     huge_pages: Option<String>,
     /// Size of swap; `None` if unknown.
     swap_bytes: Option<u64>,
-    /// True if the host's settings suggest that GRUB boots it.
+    /// True if this host's settings suggest that GRUB boots the host.
     has_grub: bool,
 }
 
-/// Reads /proc and /sys.
+/// Reads the facts from /proc and /sys.
 pub(crate) fn read(place: &Place) -> Kernel {
     let proc_text = |name: &str| fs::read_to_string(place.proc_root.join(name));
     let huge_pages = place
@@ -47,7 +47,8 @@ pub(crate) fn read(place: &Place) -> Kernel {
     }
 }
 
-/// Sum of the sizes in proc_swaps(5), whose third column is in KiB.
+/// Sum of the sizes of all swap areas in the text of /proc/swaps (proc_swaps(5)). The third column has each
+/// size in KiB.
 fn swap_bytes(text: &str) -> u64 {
     let size = |line: &str| {
         line.split_whitespace()
@@ -62,7 +63,7 @@ fn swap_bytes(text: &str) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Judges the kernel for these daemons.
+/// Judges whether the kernel has the features that these daemons use.
 pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
     let (traces, lends) = (
         daemons.contains(&Daemon::Agent),
@@ -162,7 +163,7 @@ fn huge_pages(kernel: &Kernel) -> (&'static str, Option<Finding>) {
     }
 }
 
-/// The first two numbers of a release.
+/// First two numbers of a kernel release: 6 and 1 in `6.1.0-28-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

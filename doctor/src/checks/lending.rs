@@ -1,22 +1,21 @@
-//! Status of the memory server, from the owner's socket.
+//! Checks of the memory server, with the status from its owner socket.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use gleaner_schemas::lending::LendingState;
 use gleaner_schemas::units::Bytes;
 
-/// Commands that fix lending.
+/// Commands that fix faults of lending.
 pub(crate) struct LendingRemedies {
     /// Command that restarts the agent.
     pub(crate) agent: String,
     /// Command that restarts the memory server.
     pub(crate) memoryd: String,
-    /// Command that writes the drop-in for serving pages, and restarts the
-    /// memory server.
+    /// Command that makes the memory server serve pages: it writes a drop-in and restarts the memory server.
     pub(crate) pages: String,
 }
 
-/// Judges the status; `recruiters` and `grants_leases` are as configured.
+/// Judges the memory server's status. `recruiters` and `grants_leases` are keys of its configuration.
 pub(crate) fn judge(
     lending: &LendingState,
     recruiters: &[String],
@@ -143,7 +142,7 @@ mod tests {
             unserved.map(|f| f.remedy)
         };
         assert_eq!(found(&lending, true), Some(Some("pages".to_owned())));
-        assert_eq!(found(&lending, false), None); // the host lends by its quota only
+        assert_eq!(found(&lending, false), None); // it grants no leases, so it need not serve pages
         let serving = LendingState {
             pages: Some(PagesServed::default()),
             ..lending

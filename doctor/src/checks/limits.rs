@@ -1,14 +1,15 @@
-//! Limits of the kernel for a running daemon.
+//! Resource limits that the kernel sets for a running daemon.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use crate::process::{IPC_LOCK, Process, SYS_NICE};
 
-/// File descriptors besides those for connections: files, listening sockets, the journal.
+/// Number of file descriptors that a server needs for other things than connections: files, listening
+/// sockets, the journal.
 const OWN_FILES_COUNT: u64 = 64;
 
-/// Judges a server's limit of descriptors for connections. `restore`: command that undoes changes to its
-/// unit, if it has one.
+/// Judges whether a server may open enough file descriptors for its connections. `restore`: command for
+/// changing the limits in its unit, if it has a unit.
 pub(crate) fn judge_server(
     process: &Process,
     connections_limit: u64,
@@ -41,7 +42,8 @@ pub(crate) fn judge_server(
     }
 }
 
-/// Judges the memory server's locked memory and CPU priority. `grant`: command that permits both.
+/// Judges whether the memory server may lock memory and raise its CPU priority. `grant`: command that permits
+/// both.
 pub(crate) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_unlimited = process.locked_limit_bytes == Some(None);

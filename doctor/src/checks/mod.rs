@@ -1,5 +1,5 @@
-//! The checks. In each, `read` collects facts and `judge`, a pure function, judges
-//! them.
+//! Checks of single things. In each check, `read` collects facts, and the pure function `judge` turns them
+//! into findings.
 
 pub(super) mod certificate;
 pub(super) mod clerk;

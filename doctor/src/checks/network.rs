@@ -1,5 +1,5 @@
-//! The way to a server in steps: name, connection, TLS with the host's certificate, answer. Each step has its
-//! own time and error.
+//! Checks a connection to a server in steps: name, connection, TLS with the host's certificate, answer. Each
+//! step has its own time and error.
 
 use crate::command::within;
 use crate::exchange::{self, Answer};
@@ -15,24 +15,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const SUBJECT: &str = "network";
-/// Timeout of each step: a server on another continent answers within half a second.
+/// Time limit of each step. A server on another continent answers within half a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Steps of reaching a server, up to the first failure.
+/// Attempt to reach a server: the steps up to the first failure.
 #[derive(Debug)]
 pub(crate) struct Approach {
     url: String,
     address: Option<Address>,
-    /// Result and duration of each step.
+    /// Text about each step that succeeded: its result and duration.
     steps: Vec<String>,
-    /// Result of the last step.
+    /// Result of the last step, or the reason why it failed.
     end: Result<End, Trouble>,
 }
 
 /// Last step that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
-    /// Only connected: this user may not read the certificate for TLS.
+    /// Connected, but without TLS: the doctor's user may not read the certificate.
     Connected,
     Answered {
         status: u16,
@@ -48,7 +48,7 @@ enum Trouble {
     Refused,
     Timeout(&'static str),
     Connection(String),
-    /// The server's certificate is not from our authority.
+    /// Another authority than ours issued the server's certificate.
     Authority,
     ServerExpired,
     ServerName,
@@ -58,8 +58,8 @@ enum Trouble {
     Answer(String),
 }
 
-/// Tries to reach the server. `tls`: client configuration, `None` if the certificate cannot be read; `path`:
-/// path to request.
+/// Tries to reach the server and requests `path`. `tls` is the client's configuration; `None` if the
+/// certificate cannot be read.
 pub(crate) fn read(url: &str, tls: Option<Arc<ClientConfig>>, path: &str) -> Approach {
     let mut way = Approach {
         url: url.to_owned(),
@@ -108,7 +108,7 @@ fn go(way: &mut Approach, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<
     }
     way.steps.push(format!("TLS in {}", elapsed_text(begin)));
     let begin = Instant::now();
-    // In TLS 1.3 the server's verdict on our certificate arrives after the handshake.
+    // In TLS 1.3, the client learns only after the handshake whether the server accepts its certificate.
     let mut stream = Stream::new(&mut connection, &mut stream);
     let answer = exchange::get(&mut stream, host, path).map_err(|e| tls_trouble(&e))?;
     Ok(answered(way, &answer, begin))
@@ -151,7 +151,7 @@ fn resolve(address: &Address) -> Result<Vec<SocketAddr>, Trouble> {
     }
 }
 
-/// Connects to the first address that accepts the connection.
+/// Connects to these addresses in turn, until one accepts the connection.
 fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Trouble> {
     let begin = Instant::now();
     let mut trouble = Trouble::Timeout("connection");
@@ -186,7 +186,7 @@ fn answer_trouble(error: &io::Error) -> Trouble {
     }
 }
 
-/// rustls wraps its errors in errors of the connection.
+/// Converts an error of a connection. Errors of rustls are wrapped in such an error.
 fn tls_trouble(error: &io::Error) -> Trouble {
     let inner = error
         .get_ref()
@@ -212,7 +212,7 @@ fn elapsed_text(begin: Instant) -> String {
     Seconds(begin.elapsed().as_secs_f64()).to_string()
 }
 
-/// Commands for faults whose cause cannot be seen from here.
+/// Commands against faults, given by the caller: this module cannot know them.
 pub(crate) struct NetworkRemedies<'a> {
     /// Name of the server: `collector` or `recruiter`.
     pub(crate) server: &'a str,
@@ -220,11 +220,11 @@ pub(crate) struct NetworkRemedies<'a> {
     pub(crate) start: String,
     /// Command that gets this host a new certificate.
     pub(crate) enrol: String,
-    /// Command that edits the address.
+    /// Command that edits the server's address in the configuration.
     pub(crate) address: String,
 }
 
-/// Judges the steps, and the difference between the clocks.
+/// Judges the result of the attempt, and the difference between the clocks.
 pub(crate) fn judge(way: &Approach, remedies: &NetworkRemedies<'_>) -> Vec<Finding> {
     let (url, server) = (&way.url, remedies.server);
     let host = way.address.as_ref().map_or("", Address::host);

@@ -1,4 +1,4 @@
-//! Check that the daemon's program exists, and has the version of `gleaner`.
+//! Checks whether the daemon's program exists, and whether it has the same version as `gleaner`.
 
 use crate::command::ask;
 use crate::daemon::Daemon;
@@ -13,7 +13,7 @@ const SUBJECT: &str = "program";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) path: Option<PathBuf>,
-    /// Version, or the reason why the program does not tell it.
+    /// Version of the program, or the reason why it is not known.
     version: Option<Result<String, String>>,
 }
 

@@ -1,4 +1,4 @@
-//! Status of the recruiter, from its local address.
+//! Check of the recruiter, with the answer at its local address.
 
 use crate::exchange;
 use crate::finding::Finding;
@@ -16,7 +16,7 @@ pub(crate) struct Health {
     grants_in_ms: i64,
 }
 
-/// Requests the recruiter's health; an error says why it failed.
+/// Requests the recruiter's health. An error says why the request failed.
 pub(crate) fn read(address: &str) -> Result<Health, String> {
     let failed = |e: std::io::Error| format!("http://{address}: {e}");
     let socket: SocketAddr = address

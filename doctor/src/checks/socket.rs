@@ -1,4 +1,4 @@
-//! Check that a daemon's Unix socket exists and that this user may use it.
+//! Checks whether a daemon's Unix socket exists and whether this user may connect to it.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -10,19 +10,19 @@ use std::path::Path;
 
 const SUBJECT: &str = "socket";
 
-/// Outcome of connecting to a socket.
+/// Result of an attempt to connect to a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Answered,
     Missing,
-    /// A socket without a listener.
+    /// The socket exists, but no process listens on it.
     Silent,
-    /// The user may not connect; with the name of the group that may, if it is known.
+    /// This user may not connect. Holds the name of the group that may, if it is known.
     Denied(Option<String>),
     Failed(String),
 }
 
-/// Connects, and closes the connection.
+/// Connects to the socket, and closes the connection.
 pub(crate) fn read(socket: &Path) -> Call {
     match UnixStream::connect(socket) {
         Ok(_) => Call::Answered,
@@ -35,7 +35,8 @@ pub(crate) fn read(socket: &Path) -> Call {
     }
 }
 
-/// Group of the socket, or of the folder that denies access to it.
+/// Name of the group of the socket. If this user cannot see the socket, it is the group of the folder that
+/// denies access.
 fn group_of(socket: &Path) -> Option<String> {
     let mut seen = socket.ancestors().filter_map(|path| path.metadata().ok());
     let gid = seen.next()?.gid();
@@ -47,7 +48,7 @@ fn group_of(socket: &Path) -> Option<String> {
     })
 }
 
-/// Judges the connection; `start` is the command that restarts the daemon.
+/// Judges the result of the attempt. `start` is the command that restarts the daemon.
 pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Finding {
     let shown = socket.display();
     let missing = |why: &str| {

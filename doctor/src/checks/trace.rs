@@ -1,4 +1,4 @@
-//! State of the trace and of its shipping, from the agent's `status`.
+//! Checks of the trace and of its shipping, with the output of `gleaner-agent status`.
 
 use crate::command::{ProgramOutput, ask};
 use crate::finding::Finding;
@@ -8,13 +8,13 @@ use gleaner_schemas::units::{Bytes, Seconds};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Minimum age of unshipped records that counts as a backlog; younger ones may be waiting for the next
-/// batch interval.
+/// Records that were not shipped count as a backlog only if they are at least this old. Younger ones may be
+/// waiting for the next batch.
 const LEAST_BACKLOG_MS: i64 = 600_000;
-/// Age of unshipped records that counts as a backlog, in batch intervals.
+/// The age that counts as a backlog is also at least this number of batch intervals.
 const BACKLOG_INTERVALS: i64 = 3;
 
-/// The part of `gleaner-agent status --json` that the doctor uses.
+/// Part of the output of `gleaner-agent status --json` that the doctor uses.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Trace {
@@ -47,14 +47,15 @@ struct MissingItem {
     remedy: Option<String>,
 }
 
-/// Runs the agent's program; an error has the program's message.
+/// Runs the agent's program. An error contains the program's message.
 pub(crate) fn read(program: &Path, database: &Path) -> Result<Trace, String> {
     let path = database.display().to_string();
     let said = ask(program, &["status", "--json", "--database", &path])?;
     told(&said)
 }
 
-/// Parses the output. Exit code 3 says that no sample was written recently; the document is still printed.
+/// Parses the program's output. Exit code 3 means that no sample was written recently; the program prints its
+/// document in this case too.
 fn told(said: &ProgramOutput) -> Result<Trace, String> {
     match said.code {
         Some(0 | 3) => serde_json::from_str(&said.output).map_err(|e| {
@@ -68,7 +69,8 @@ fn told(said: &ProgramOutput) -> Result<Trace, String> {
     }
 }
 
-/// Judges the trace. `start`: command that restarts the agent; `may_read`: this user may read the trace.
+/// Judges the trace. `start`: command that restarts the agent. `may_read`: this user may read the trace.
+/// `is_there`: the file of the trace exists.
 pub(crate) fn judge(
     trace: &Result<Trace, String>,
     database: &Path,
@@ -142,7 +144,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
     }
 }
 
-/// Judges the mode of the trace's file: its records are not for every user.
+/// Judges the mode of the trace's file: not every user may read its records.
 pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> {
     let mode = mode.filter(|mode| mode & 0o004 != 0)?;
     let found = format!(
@@ -153,8 +155,8 @@ pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> 
     Some(Finding::of(Message::TraceOpen, "trace", found).remedy(remedy))
 }
 
-/// Judges the missing values of the last sample: values that need a permission, and values that this host
-/// does not have. `grant`: the command that gives the permission.
+/// Judges the values that the last sample lacks. Some need a permission, which the command `grant` gives;
+/// others do not exist on this host.
 pub(crate) fn judge_missing_values(trace: &Trace, grant: &str) -> Vec<Finding> {
     let (denied, others): (Vec<_>, Vec<_>) = trace
         .missing_values
@@ -192,7 +194,7 @@ pub(crate) fn judge_missing_values(trace: &Trace, grant: &str) -> Vec<Finding> {
     findings
 }
 
-/// Judges the shipping; `interval_ms` is its interval.
+/// Judges the shipping. `interval_ms` is the interval between batches, `try_now` the command that ships once.
 pub(crate) fn judge_shipping(trace: &Trace, interval_ms: i64, try_now: &str) -> Finding {
     let shipping = &trace.shipping;
     let count = shipping.pending_records_count;

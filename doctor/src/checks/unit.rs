@@ -1,4 +1,4 @@
-//! State of the daemon's unit, from systemd.
+//! Check of the daemon's unit, with the state that systemd reports.
 
 use crate::command::ask;
 use crate::daemon::Daemon;
@@ -11,16 +11,16 @@ const SUBJECT: &str = "unit";
 /// Properties to read, named as in `systemctl show` (org.freedesktop.systemd1(5)).
 const PROPERTIES: &str = "--property=LoadState,ActiveState,SubState,UnitFileState,Result,StateChangeTimestamp,NRestarts,MainPID,User,SupplementaryGroups,Environment";
 
-/// A daemon's unit, if systemd runs this host.
+/// A daemon's systemd unit, or the reason why it is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     NoSystemd,
-    /// systemd does not answer; holds the reason.
+    /// systemd runs this host, but does not answer; holds the reason.
     Silent(String),
     Shown(UnitProperties),
 }
 
-/// A unit's properties.
+/// Properties of a unit, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnitProperties(BTreeMap<String, String>);
 
@@ -53,7 +53,7 @@ impl Unit {
         self.shown().is_some()
     }
 
-    /// Returns true if the unit is supposed to run.
+    /// Returns true if the unit should run: it is enabled, or it is not inactive.
     pub(crate) fn is_wanted(&self) -> bool {
         let wanted = |shown: &UnitProperties| {
             shown.of("UnitFileState").starts_with("enabled")
@@ -67,7 +67,7 @@ impl Unit {
             .is_some_and(|shown| shown.of("ActiveState") == "active")
     }
 
-    /// User and groups of the unit; root unless it names others.
+    /// User and supplementary groups of the unit; the user is root if the unit names none.
     pub(crate) fn user(&self) -> Option<(String, Vec<String>)> {
         let shown = self.shown()?;
         let user = Some(shown.of("User")).filter(|user| !user.is_empty());
@@ -83,7 +83,7 @@ impl Unit {
         (pid > 0).then_some(pid)
     }
 
-    /// Variables in `Environment=`; those in environment files are not read.
+    /// Environment variables from the unit's `Environment=`. Variables in environment files are not read.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let text = self.shown().map_or("", |shown| shown.of("Environment"));
         let pairs = text
@@ -100,7 +100,7 @@ impl Unit {
     }
 }
 
-/// Reads the unit from systemd, if it runs this host.
+/// Reads the unit's properties from systemd, if systemd runs this host.
 pub(crate) fn read(place: &Place, daemon: Daemon) -> Unit {
     if !place.has_systemd() {
         return Unit::NoSystemd;
@@ -116,8 +116,8 @@ pub(crate) fn read(place: &Place, daemon: Daemon) -> Unit {
     }
 }
 
-/// Judges the unit; `None` if there is nothing to report. A missing systemd is reported
-/// once, for the host.
+/// Judges the unit; `None` if there is nothing to report. If systemd is missing, this is reported once for
+/// the host, not for each unit.
 pub(crate) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
     let name = daemon.unit();
     let restart =

@@ -1,13 +1,13 @@
-//! The agent: does it record a trace?
+//! Examination of the agent: whether it records a trace.
 
 use super::{Patient, database};
 use crate::checks::{disk, socket, trace};
 use crate::finding::Finding;
 use crate::user::{Access, FileUse, Node, access};
 
-/// Default limit of the database's size.
+/// Maximum size of the database, unless the configuration sets another.
 const DATABASE_LIMIT_BYTES: u64 = 512 << 20;
-/// Space that a transaction needs at most.
+/// Maximum space that one transaction needs.
 const LEAST_BYTES: u64 = 8 << 20;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {

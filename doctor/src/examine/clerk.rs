@@ -1,4 +1,4 @@
-//! The clerk: its device, and whether this host may use it as swap.
+//! Examination of the clerk: its device, and whether this host may use the device as swap.
 
 use super::{Patient, recruiters};
 use crate::checks::certificate::Files;
@@ -12,7 +12,7 @@ use gleaner_trust::ClientPaths;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Timeout for the clerk's answer, which only a slow disk delays.
+/// Time limit for the clerk's answer. Only a slow disk delays the answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Default size of the device.
 const SIZE_BYTES: u64 = 1 << 30;
@@ -30,7 +30,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let (mut findings, _) = patient.common();
     let attachments = patient.program_path().map(device::attachments);
     let attachments = attachments.unwrap_or_default();
-    // `gleaner-clerk attach` starts its own clerk, and needs no service.
+    // `gleaner-clerk attach` starts its own clerk. The service need not run for it.
     let is_optional =
         !patient.unit.is_wanted() && (patient.unit.is_loaded() || !attachments.is_empty());
     if is_optional {
@@ -44,7 +44,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let said = said.map(|(device, _)| device);
     if is_running {
         for (call, path) in calls.into_iter().zip(&sockets) {
-            // The socket is for the clerk's user only; no group gives access.
+            // Only the clerk's user may connect to the socket: no group would give access.
             let call = match call {
                 socket::Call::Denied(_) => socket::Call::Denied(None),
                 call => call,
@@ -83,8 +83,8 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-/// Returns true if the clerk is used: its package installs an empty configuration, and does not start
-/// it.
+/// Returns true if the clerk is used on this host. Its installed package alone does not count: it contains an
+/// empty configuration and does not start the clerk.
 fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
     patient.is_asked
         || patient.unit.is_wanted()
@@ -95,7 +95,7 @@ fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
             .is_ok_and(|mut attachments| attachments.next().is_some())
 }
 
-/// Findings on disk space: the device's copy on disk is allocated at the start.
+/// Findings on disk space. The clerk allocates the device's copy on disk when it starts.
 fn room(patient: &Patient<'_>, is_running: bool) -> Vec<Finding> {
     let settings = &patient.settings;
     let folder = super::state(patient.place, patient.daemon, settings);
@@ -133,7 +133,7 @@ fn sources(patient: &Patient<'_>) -> Vec<Finding> {
                 authority,
             })
         });
-    // Command for the authority's machine; the files must be copied to this host.
+    // This command is for the authority's machine. Its files must then be copied to this host.
     let issue = format!(
         "sudo {}",
         patient.place.gleaner("pki issue --client NAME -o NAME")

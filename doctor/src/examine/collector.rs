@@ -1,4 +1,4 @@
-//! The collector: does it collect traces?
+//! Examination of the collector: whether it collects traces.
 
 use super::Patient;
 use crate::checks::certificate;

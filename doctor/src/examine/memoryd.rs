@@ -1,4 +1,4 @@
-//! The memory server: can it lend?
+//! Examination of the memory server: whether it can lend.
 
 use super::{Patient, recruiters};
 use crate::checks::certificate::Files;
@@ -13,7 +13,7 @@ use gleaner_trust::ClientPaths;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Timeout for the memory server's answer, which only a reclaim delays.
+/// Time limit for the memory server's answer. Only a reclaim in progress delays the answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -62,12 +62,13 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
             let grants_leases = patient.settings.text("grants_leases").as_deref() != Some("false");
             lending::judge(&lending, recruiters, grants_leases, &remedies)
         }
-        _ => Vec::new(), // the finding on the socket says why
+        _ => Vec::new(), // another finding says why the socket does not answer
     }
 }
 
-/// Command that writes the last drop-in, so that pages are served on every address if a recruiter is on
-/// another machine, otherwise for clients of this machine only.
+/// Command that writes a drop-in with which pages are served; its name sorts after all other drop-ins. If a
+/// recruiter is on another machine, pages are served on every address, otherwise only to clients on this
+/// machine.
 fn serve_pages(patient: &Patient<'_>, recruiters: &[String]) -> String {
     let is_far = recruiters.iter().any(|url| url.starts_with("https://"));
     let address = if is_far { "0.0.0.0" } else { "127.0.0.1" };
@@ -81,8 +82,8 @@ fn serve_pages(patient: &Patient<'_>, recruiters: &[String]) -> String {
     )
 }
 
-/// Findings on the way to each recruiter, with the certificate from this host's enrolment unless another is
-/// configured.
+/// Findings on the connection to each recruiter. The certificate is the configured one, or else the one from
+/// this host's enrolment.
 fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     let (place, settings) = (patient.place, &patient.settings);
     let enrolled = |name: &str| place.state("ship").join(name);
@@ -98,7 +99,7 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     recruiters::ways(patient, recruiters, Some(&files), &enrol, is_own)
 }
 
-/// URL of the collector at which this host is enrolled.
+/// URL of the collector with which this host is enrolled, from the file that the enrolment wrote.
 fn collector(file: &PathBuf) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     match text.trim() {

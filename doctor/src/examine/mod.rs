@@ -1,4 +1,4 @@
-//! Examination of each daemon: combines its checks. Parts common to all daemons are here.
+//! Examines each daemon by combining its checks. This file has the parts common to all daemons.
 
 mod agent;
 mod clerk;
@@ -20,7 +20,7 @@ use super::user::{Node, User};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Default limit of connections, of both servers.
+/// Default limit on the number of connections, the same for collector and recruiter.
 const CONNECTIONS_LIMIT: u64 = 20_000;
 
 /// A daemon's findings.
@@ -30,13 +30,13 @@ pub(super) struct Examination {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Facts about a daemon, collected before its own checks.
+/// Facts about a daemon that are collected before the checks of this daemon alone.
 struct Patient<'a> {
     place: &'a Place,
     daemon: Daemon,
     unit: unit::Unit,
     program: program::Program,
-    /// The program's answer to `check-config`; `None`: the program does not exist.
+    /// Answer of the daemon's program to `check-config`; `None` if the program does not exist.
     checked: Option<configuration::Answer>,
     settings: Settings,
     process: Option<Process>,
@@ -46,7 +46,7 @@ struct Patient<'a> {
     is_asked: bool,
 }
 
-/// Examines a daemon; `is_asked`: it was named on the command line.
+/// Examines a daemon. `is_asked`: the daemon was named on the command line.
 pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examination {
     let unit = unit::read(place, daemon);
     let process = process::find(place, daemon, unit.main_pid());
@@ -94,7 +94,8 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examinat
     }
 }
 
-/// User of the daemon's unit, process or files; otherwise the calling user, who would start it.
+/// User of the daemon's unit, else of its process, else of its files. Without these, it is the doctor's user,
+/// who would start the daemon.
 fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Path) -> User {
     let of_unit = unit
         .user()
@@ -106,8 +107,8 @@ fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Pat
 }
 
 impl Patient<'_> {
-    /// Returns true if anything other than its program shows that the daemon is used here. `has_left`: its
-    /// files exist.
+    /// Returns true if the daemon is used on this host. That its program is installed is not enough.
+    /// `has_left`: files of the daemon exist.
     fn is_used(&self, has_left: bool) -> bool {
         self.is_asked
             || self.unit.is_wanted()
@@ -116,7 +117,7 @@ impl Patient<'_> {
             || has_left
     }
 
-    /// Findings on a server's certificate.
+    /// Findings on the certificate of a server.
     fn server_certificate(&self, name: &str) -> Vec<Finding> {
         let Some(paths) = self.server_files(name) else {
             return Vec::new();
@@ -130,7 +131,7 @@ impl Patient<'_> {
             .collect()
     }
 
-    /// Finding on a running server's limit of open files, compared with its limit of connections.
+    /// Finding on a running server: whether it may open enough files for its limit on connections.
     fn descriptors(&self) -> Option<Finding> {
         let process = self.process.as_ref()?;
         let limit = self.settings.number("connections_limit");
@@ -142,7 +143,7 @@ impl Patient<'_> {
         ))
     }
 
-    /// Finding that the daemon is not used here.
+    /// Finding that this host does not use the daemon.
     fn unused(&self) -> Finding {
         let name = self.daemon.program();
         match (&self.program.path, self.daemon) {
@@ -163,8 +164,8 @@ impl Patient<'_> {
         }
     }
 
-    /// Findings on program, unit and configuration; and true if the program exists and accepts its
-    /// configuration.
+    /// Findings on the program, the unit and the configuration. Also returns true if the program exists and
+    /// accepts the configuration.
     fn common(&self) -> (Vec<Finding>, bool) {
         let mut findings = vec![program::judge(
             &self.program,
@@ -189,7 +190,7 @@ impl Patient<'_> {
         (findings, is_sound)
     }
 
-    /// Finding that the daemon does not run, unless systemd's finding says so already.
+    /// Finding that the daemon does not run; `None` if the finding on its unit says so already.
     fn running(&self, is_running: bool) -> Option<Finding> {
         let is_told = self.unit.is_loaded() && !self.unit.is_active();
         let found = format!(
@@ -214,7 +215,8 @@ impl Patient<'_> {
         self.place.line(self.daemon, self.daemon.command())
     }
 
-    /// Command that starts another daemon, whose unit comes with the same packages.
+    /// Command that starts another daemon. If this daemon has a unit, so has the other: their packages are
+    /// alike.
     fn start_of(&self, daemon: Daemon) -> String {
         match self.unit.is_loaded() {
             true => format!("sudo systemctl restart {}", daemon.unit()),
@@ -222,8 +224,9 @@ impl Patient<'_> {
         }
     }
 
-    /// Command that shows all drop-ins of the unit, edits one, and restarts the daemon; `None` without a
-    /// unit. Unlike `systemctl revert`, it removes nothing of the administrator's.
+    /// Command that shows all drop-ins of the unit, lets the user edit one, and restarts the daemon; `None`
+    /// without a unit. Unlike `systemctl revert`, the command removes no changes that the administrator has
+    /// made.
     fn restore(&self) -> Option<String> {
         let unit = self.daemon.unit();
         self.unit.is_loaded().then(|| {
@@ -237,7 +240,8 @@ impl Patient<'_> {
         self.program.path.as_deref()
     }
 
-    /// Command that issues a server's next certificate; `None` with a PKI other than Gleaner's.
+    /// Command that issues the next certificate of a server; `None` if the certificate comes from another PKI
+    /// than Gleaner's.
     fn issue(&self, names: &[String]) -> Option<String> {
         let pki = self.settings.path("pki")?;
         if self.settings.text("certificate").is_some() {
@@ -262,8 +266,8 @@ impl Patient<'_> {
         Some(format!("sudo {command}"))
     }
 
-    /// Command that gets this host its next certificate from the collector at `url`, stored where the agent's
-    /// configuration says.
+    /// Command that gets this host its next certificate from the collector at `url`. It stores the
+    /// certificate in the place that the agent's configuration names.
     fn enrol(&self, url: &str) -> String {
         format!(
             "sudo {} {url} TOKEN",
@@ -284,7 +288,7 @@ impl Patient<'_> {
         folder::judge(&folder::read(path, &self.user), path, &self.user)
     }
 
-    /// A server's certificate files; `None` if its configuration does not name them.
+    /// Paths of a server's certificate files; `None` if its configuration does not name them.
     fn server_files(&self, name: &str) -> Option<gleaner_trust::ServerPaths> {
         self.settings.text("listen")?;
         let pki = self.settings.path("pki");
@@ -298,7 +302,8 @@ impl Patient<'_> {
         })
     }
 
-    /// A server's local address, for this machine only; `None` if it has none.
+    /// Address at which a server answers only this machine; `None` if it has no such address. `usual` is the
+    /// default.
     fn local(&self, usual: &str) -> Option<String> {
         let local = self
             .settings
@@ -337,7 +342,7 @@ fn database(place: &Place, settings: &Settings) -> PathBuf {
         .unwrap_or_else(|| place.state("trace.db"))
 }
 
-/// Folder of the enrolment's files, used for shipping and lending.
+/// Folder with the files from the enrolment, which shipping and lending use.
 fn enrolled(place: &Place, settings: &Settings) -> PathBuf {
     let beside = || database(place, settings).with_file_name("ship");
     settings.path("ship.folder").unwrap_or_else(beside)

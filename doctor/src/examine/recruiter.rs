@@ -1,4 +1,4 @@
-//! The recruiter: do hosts offer memory?
+//! Examination of the recruiter: whether hosts offer memory.
 
 use super::Patient;
 use crate::checks::recruiter;

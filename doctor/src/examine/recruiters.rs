@@ -1,4 +1,4 @@
-//! Ways to recruiters, for memory servers and clerks.
+//! Checks of connections to recruiters, for memory servers and clerks.
 
 use super::Patient;
 use crate::checks::certificate::{self, Files};
@@ -8,8 +8,8 @@ use crate::finding::Finding;
 use std::thread;
 use std::time::SystemTime;
 
-/// Checks the ways to all recruiters concurrently, with these files. `certify`: command for a new
-/// certificate; `is_issued_so`: the files came from that command.
+/// Checks the connections to all recruiters at the same time, with these certificate files. `certify` is the
+/// command that issues a new certificate. `is_issued_so`: that command made the present files.
 pub(super) fn ways(
     patient: &Patient<'_>,
     recruiters: &[String],

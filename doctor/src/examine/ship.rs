@@ -1,4 +1,4 @@
-//! Shipping: does the collector receive the trace?
+//! Examination of the shipper: whether the collector receives the trace.
 
 use super::{Patient, database, enrolled};
 use crate::checks::certificate::{self, Files};
@@ -10,7 +10,7 @@ use gleaner_trust::ClientPaths;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Default sampling interval.
+/// Default interval between batches, in ms.
 const INTERVAL_MS: i64 = 90_000;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -29,7 +29,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         return is_hidden.then(|| vec![unseen(&folder)]);
     };
     let (mut findings, is_sound) = patient.common();
-    // The configuration is the agent's, which has its own finding.
+    // The configuration is that of the agent, and the agent's examination reports it.
     findings.retain(|finding| finding.subject != "configuration");
     let is_running = patient.process.is_some() || patient.unit.is_active();
     findings.extend(patient.running(is_running));
@@ -78,7 +78,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-/// Requests the mark of this host's trace: a collector answers only hosts that
+/// Requests the collector's mark of this host's trace. A collector answers this request only for hosts that
 /// it admits.
 fn reach(
     patient: &Patient<'_>,

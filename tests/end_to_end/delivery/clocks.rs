@@ -1,5 +1,5 @@
-//! A host whose clock is wrong by a day from the collector's view. In the test the collector's clock is
-//! wrong, since libfaketime changes only that one.
+//! Delivery from a host whose clock differs by a day from the collector's. In the test the collector's clock
+//! is wrong, since libfaketime changes only that one.
 
 use super::running::{Collector, Host, Running};
 use gleaner_dataset::Dataset;
@@ -41,7 +41,7 @@ fn is_delivered(offset: &str, skew_days: i64) {
     assert_eq!(shipper.end().0, Some(0));
     collector.holds(&[&host]);
 
-    // The skew is measured, and recorded under the collector's date.
+    // The difference between the clocks is measured, and recorded under the collector's date.
     let near = |skew_ms: i64| (skew_ms - skew_days * DAY_MS).abs() < 60_000;
     let status = &collector.status()["hosts"][0];
     assert!(near(status["skew_ms"].as_i64().unwrap()), "{status}");
@@ -55,7 +55,7 @@ fn is_delivered(offset: &str, skew_days: i64) {
         "{clocks:?}"
     );
 
-    // The rows are stored under the host's dates, in the host's order.
+    // The rows are stored under the dates of the host's clock, in the order of the host's samples.
     let samples = table("samples").unwrap();
     let dates: BTreeSet<String> = dataset.dates(&samples).into_iter().collect();
     let given: String =

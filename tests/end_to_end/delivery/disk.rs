@@ -1,4 +1,5 @@
-//! A collector with a full disk: the shipper pauses as long as requested, and all rows arrive.
+//! A collector whose disk is full: the shipper pauses as long as the collector requests, and finally all rows
+//! arrive.
 
 use super::running::{Collector, Host, Running, wait_for};
 use gleaner_harness::fill;
@@ -8,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Time in the collector's `Retry-After`, less what passes before the test observes it.
+/// Shortest pause that the test accepts: the time in the collector's `Retry-After`, less the time before the
+/// test observes the pause.
 const ASKED: Duration = Duration::from_secs(55);
 
-/// A collector with its data on a separate small disk; and the path of the disk as seen from here.
+/// Starts a collector with its data on a small disk of its own. Also returns the path by which the test
+/// reaches this disk.
 fn start_on_small_disk(folder: &Path) -> (Collector, PathBuf) {
     let data = folder.join("data");
     fs::create_dir_all(&data).unwrap();

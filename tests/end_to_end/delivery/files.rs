@@ -1,5 +1,5 @@
-//! Sealed files that the disk truncates and corrupts under a running collector: reported, moved aside,
-//! counted, and sent again by the host, which still has the rows.
+//! Sealed files of a running collector are truncated and corrupted, as a faulty disk does. They are reported,
+//! moved aside and counted. The host, which still has the rows, sends them again.
 
 use super::running::{Collector, Host, Random, Running, wait_for};
 use gleaner_tests::program;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Exit code and document of `gleaner-collector verify` or `repair`.
+/// Runs `gleaner-collector verify` or `repair`; returns the exit code and the JSON document.
 fn upkeep(command: &str, dataset: &Path) -> (Option<i32>, Value) {
     let mut program = Command::new(program("gleaner-collector").unwrap());
     let done = program.args([command, "--json"]).arg(dataset).output();
@@ -21,7 +21,7 @@ fn upkeep(command: &str, dataset: &Path) -> (Option<i32>, Value) {
     )
 }
 
-/// The sealed files of these tables, according to the manifest.
+/// Paths of the sealed files of these tables, from the manifest.
 fn sealed(dataset: &Path, tables: &[&str]) -> Vec<PathBuf> {
     let manifest = fs::read(dataset.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
@@ -48,9 +48,10 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let rows = collector.holds(&[&host]);
     let dataset = &collector.dataset;
 
-    // One truncated file, and one with a flipped bit anywhere.
+    // One file is truncated. In another file, one bit at a random position is flipped.
     let torn = sealed(dataset, &["samples"]).remove(0);
-    // Some tables may be empty: on a fast machine no process was active between two samples.
+    // Several tables, since some may be empty: on a fast machine no process may have been active between two
+    // samples.
     let others = [
         "processes",
         "files",
@@ -95,7 +96,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     assert_eq!(left + lost, rows, "{done}");
     println!("{lost} of {rows} rows were lost");
 
-    // The host sends everything again when the collector no longer has its mark.
+    // Without the collector's mark of its progress, the host sends everything again.
     collector.running.kill();
     fs::remove_file(folder.path().join("data/hosts.json")).unwrap();
     let collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");

@@ -1,7 +1,8 @@
-//! `kill -9` of sampler, shipper and collector in turn, each while it works; all three are restarted and
-//! continue.
+//! Sampler, shipper and collector are ended in turn with `kill -9`, each while it works. All three are
+//! restarted and continue.
 //!
-//! `GLEANER_KILL_ROUNDS` (20) is the number of rounds; `GLEANER_SEED` repeats a run.
+//! The environment variable `GLEANER_KILL_ROUNDS` (default 20) sets the number of rounds; `GLEANER_SEED`
+//! repeats a run.
 
 use super::relay::{Moment, Relay};
 use super::running::{Collector, Host, Random, Running, number, wait_for};
@@ -12,12 +13,13 @@ use std::time::{Duration, Instant};
 /// Numbers of the system calls poll and ppoll on x86-64, and of ppoll elsewhere.
 const POLLS: [u32; 3] = [7, 271, 73];
 
-/// Configuration of a shipper that does not time out while a batch is stopped.
+/// Configuration of a shipper with a long timeout, so that it waits while the relay stops a batch.
 fn keys(relay: &Relay) -> String {
     format!("collector = \"{}\"\ntimeout = \"1m\"", relay.url())
 }
 
-/// Stops a batch at one of three moments of its exchange, and waits up to 20 ms.
+/// Makes the relay stop a batch at one of three moments of its exchange. Then waits for a random time of up
+/// to 20 ms.
 fn stop_a_batch(relay: &Relay, turn: u64, random: &mut Random) -> Moment {
     let moment = match turn % 3 {
         0 => Moment::Within(random.below(1000) as usize),
@@ -29,8 +31,8 @@ fn stop_a_batch(relay: &Relay, turn: u64, random: &mut Random) -> Moment {
     moment
 }
 
-/// Waits until the collector writes files of the dataset, at most for the time between seals; returns true if
-/// it does.
+/// Waits until the collector writes files of the dataset, at most for the time between two seals. Returns
+/// true if it writes.
 fn comes_to_seal(dataset: &Path) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_millis(1500) {
@@ -101,7 +103,8 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
     assert!(stopped >= rounds as i64);
 }
 
-/// The shipper times out and sends the batch again; then the first copy arrives as well.
+/// The shipper times out and sends a batch again. Later the first copy of the batch arrives as well, and
+/// changes nothing.
 #[test]
 fn a_batch_that_arrives_again_much_later_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +127,8 @@ fn a_batch_that_arrives_again_much_later_changes_nothing() {
     assert_eq!(shipper.end().0, Some(0));
 }
 
-/// A power loss destroys the collector's marks of each host's progress; everything is sent again.
+/// The collector loses its marks of each host's progress, as after a power loss. The hosts send everything
+/// again, and the dataset has each row once.
 #[test]
 fn a_collector_that_forgot_what_it_has_is_sent_all_again_and_keeps_it_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! From a host's SQLite to the dataset with the built programs: whatever is killed, cut, slowed, filled
-//! or broken on the way, every row is finally there once, with the same values.
+//! Delivery from a host's SQLite database to the dataset, with the built programs. Whatever is killed, cut,
+//! slowed, filled or broken on the way, the dataset finally has every row once, with the same values.
 
 mod clocks;
 mod disk;

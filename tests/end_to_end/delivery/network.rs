@@ -1,7 +1,7 @@
-//! Network namespaces with cables (veth pairs) between them, which exist as long as the test.
+//! Network namespaces with cables (veth pairs) between them. They exist only as long as the test.
 //!
-//! The namespaces have no names. Each lives as long as a process that holds it, and the process ends when
-//! the test's end of a pipe closes, however the test ends.
+//! The namespaces have no names. Each lives as long as a process that holds it. This process ends when the
+//! test's end of a pipe closes, so that it ends with the test in any case.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Address of the collector's end.
+/// IP address of the collector's end of the cable.
 pub(super) const COLLECTOR: &str = "10.77.0.1";
 const HOST: &str = "10.77.0.2";
 /// Name of the interface at both ends.
@@ -36,7 +36,7 @@ impl Namespace {
         PathBuf::from(format!("/proc/{}/ns/net", self.0.id()))
     }
 
-    /// Runs `program` in the namespace, with the words of `words` as arguments.
+    /// Runs `program` in the namespace; its arguments are the words of `words`, separated by blanks.
     #[track_caller]
     pub(crate) fn run(&self, program: &str, words: &str) {
         let mut command = entering(&self.path(), program);
@@ -53,7 +53,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Connects two namespaces with a cable: an interface `name` at both ends, with these addresses.
+/// Connects two namespaces with a cable. Both ends are interfaces with the name `name` and have these
+/// addresses.
 pub(crate) fn connect(name: &str, ends: [(&Namespace, &str); 2]) {
     let [(near, _), (far, _)] = ends;
     let peer = far.0.id();
@@ -76,7 +77,7 @@ pub(crate) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command 
     command
 }
 
-/// Runs `work` on a thread in the namespace; sockets that it opens stay there.
+/// Runs `work` on a thread in the namespace. Sockets that `work` opens stay in the namespace.
 pub(crate) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
     let namespace = File::open(namespace).unwrap();
     std::thread::scope(|scope| {
@@ -88,7 +89,7 @@ pub(crate) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send)
     })
 }
 
-/// The two ends of the cable.
+/// A cable with a namespace at each end: the collector's and the host's.
 pub(super) struct Network {
     pub(super) collector: Namespace,
     pub(super) host: Namespace,
@@ -101,7 +102,7 @@ impl Network {
         Self { collector, host }
     }
 
-    /// Limits the rate in both directions, like `256kbit`.
+    /// Limits the rate of the cable in both directions, for instance to `256kbit`.
     pub(super) fn limit(&self, rate: &str) {
         for end in [&self.collector, &self.host] {
             end.run(
@@ -111,14 +112,14 @@ impl Network {
         }
     }
 
-    /// Drops packets that arrive over the cable and match this iptables rule, at both ends.
+    /// At both ends, drops packets that arrive over the cable and match this iptables rule.
     pub(super) fn drop_at_both(&self, rule: &str) {
         for end in [&self.collector, &self.host] {
             end.run("iptables", &format!("-A INPUT -i {CABLE} {rule}-j DROP"));
         }
     }
 
-    /// Stops dropping packets.
+    /// Removes all rules that drop packets.
     pub(super) fn heal(&self) {
         for end in [&self.collector, &self.host] {
             end.run("iptables", "-F");

@@ -1,4 +1,4 @@
-//! A bad network between two namespaces, over TLS with the deployment's own certificates.
+//! Delivery over a bad network between two namespaces, over TLS with the deployment's own certificates.
 
 use super::network::{CABLE, COLLECTOR, Network, entering};
 use super::running::{Collector, Host, Running, wait_for};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const PORT: u16 = 7443;
 
-/// A collector and a host enrolled with a token, with a cable between them.
+/// A collector, a host that enrolled with a token, and a cable between them.
 struct Deployment {
     host: Host,
     collector: Collector,
@@ -19,7 +19,7 @@ struct Deployment {
     _folder: TempDir,
 }
 
-/// Runs `gleaner pki` with these words, on the authority in `folder/pki`; returns its output.
+/// Runs `gleaner pki` with these arguments for the authority in `folder/pki`; returns its output.
 pub(crate) fn pki(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new(program("gleaner").unwrap());
     succeed(
@@ -31,7 +31,7 @@ pub(crate) fn pki(folder: &Path, words: &[&str]) -> String {
 }
 
 impl Deployment {
-    /// Creates a deployment with a backlog of `samples` samples.
+    /// Creates a deployment whose host has `samples` samples to send.
     fn new(samples: i64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let network = Network::new();
@@ -59,13 +59,13 @@ impl Deployment {
         }
     }
 
-    /// Starts shipping with this timeout for answers.
+    /// Starts the shipper with this timeout for answers.
     fn ship(&self, timeout: &str) -> Running {
         let keys = format!("timeout = \"{timeout}\"");
         Running::start(&mut self.host.shipping(&keys))
     }
 
-    /// Waits until part of the backlog has arrived; returns the collector's mark.
+    /// Waits until a part of the backlog has arrived; returns the sequence up to which the collector has it.
     #[track_caller]
     fn is_in_the_middle(&self) -> i64 {
         let first = self.collector.mark(&self.host);
@@ -81,7 +81,7 @@ impl Deployment {
         mark
     }
 
-    /// Waits for the rest, compares all rows, and returns the time that it took.
+    /// Waits until everything has arrived, compares all rows, and returns how long it waited.
     #[track_caller]
     fn arrives(self, shipper: Running) -> Duration {
         let begin = Instant::now();
@@ -133,15 +133,14 @@ fn a_partition_that_says_nothing_is_got_over_by_both_sides() {
     assert!(mark < deployment.host.last_sequence());
     deployment.network.heal();
     shipper.hear("shipping again");
-    // Both sides close hung connections: the collector and the shipper.
+    // Both sides, the collector and the shipper, close the connections that hung during the partition.
     wait_for("dead connections to be given up", || {
         deployment.collector.status()["connections_count"].as_i64() <= Some(2)
     });
     deployment.arrives(shipper);
 }
 
-/// Only packets with data are lost on the way back: the batch arrives, but its acknowledgement is
-/// lost.
+/// On the way back only packets with data are dropped. So a batch arrives, but its acknowledgement is lost.
 #[test]
 fn answers_that_are_lost_cost_nothing() {
     let deployment = Deployment::new(2000);
@@ -155,7 +154,7 @@ fn answers_that_are_lost_cost_nothing() {
         let rule = format!("-A INPUT -i {CABLE} -m length --length 100: -j DROP");
         deployment.network.host.run("iptables", &rule);
         shipper.hear("no answer from the collector");
-        // The lost answer may have been that to the request of the mark instead.
+        // The lost answer may have been another one: the answer to the shipper's request for the mark.
         if collector.mark(host) > host.acknowledged() {
             break;
         }
@@ -167,7 +166,8 @@ fn answers_that_are_lost_cost_nothing() {
     deployment.arrives(shipper);
 }
 
-/// A batch may take 3.5 s here, which is 112 KB; a batch of 512 events is larger.
+/// The link carries 112 KB in the 3.5 s that a batch may take here. A batch of 512 events is larger, so the
+/// shipper must send smaller batches.
 #[test]
 fn a_slow_link_gets_batches_that_it_can_carry() {
     let deployment = Deployment::new(600);

@@ -1,5 +1,5 @@
-//! A relay between shipper and collector that can stop in the middle of a batch's exchange, so that the test
-//! knows that a batch was sent but not yet acknowledged.
+//! A relay between shipper and collector. It can stop in the middle of a batch's exchange, so that the test
+//! knows that a batch was sent but not acknowledged yet.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Point in the exchange of a batch at which the relay stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// A number of thousandths of the request has reached the collector.
+    /// So many thousandths of the request's body have reached the collector.
     Within(usize),
     /// The whole request was sent, but no answer was read.
     Sent,
@@ -53,7 +53,7 @@ impl Relay {
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let shared = Arc::clone(&shared);
-                // Errors are expected: either end may be killed at any moment.
+                // Errors are ignored, since either side may be killed at any moment.
                 thread::spawn(move || shared.converse(client).ok());
             }
         });
@@ -64,12 +64,12 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Sets the address for new requests.
+    /// Sets the collector to which new connections are forwarded.
     pub(super) fn leads_to(&self, collector: SocketAddr) {
         self.shared.lock().collector = Some(collector);
     }
 
-    /// Stops the next batch at this moment; returns once a batch has reached it.
+    /// Stops the next batch at this moment. Returns once a batch has reached the moment.
     #[track_caller]
     pub(super) fn stop(&self, at: Moment) {
         let mut state = self.shared.lock();
@@ -92,7 +92,7 @@ impl Relay {
         self.shared.changed.notify_all();
     }
 
-    /// Sequence that the collector acknowledged in the answer stopped at [`Moment::Answered`].
+    /// Sequence that the collector acknowledged in the answer that was stopped at [`Moment::Answered`].
     pub(super) fn acknowledged(&self) -> Option<i64> {
         let body = self.shared.lock().answered.clone()?;
         let answer: serde_json::Value = serde_json::from_str(&body).ok()?;
@@ -105,7 +105,8 @@ impl RelayState {
         self.state.lock().unwrap()
     }
 
-    /// Stops until released if `is_it` and the moment is still set.
+    /// Stops the exchange until it is released, if `is_it` is true and `moment` is still set; `moment` is
+    /// then cleared.
     fn stop_if(&self, moment: &mut Option<Moment>, is_it: bool) {
         if !is_it || moment.take().is_none() {
             return;
@@ -132,7 +133,7 @@ impl RelayState {
             }
             let done = self.exchange(&mut client, &mut server, request, &mut moment);
             if moment.is_some() {
-                self.lock().stop_at = moment; // the moment was not reached
+                self.lock().stop_at = moment; // kept for the next batch
             }
             done?;
         }
@@ -167,7 +168,7 @@ impl RelayState {
     }
 }
 
-/// Head of a request or answer, and the length of its body.
+/// Reads the head of a request or answer; also returns the length of the body.
 fn read_head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, usize)> {
     let mut head = Vec::new();
     let mut byte = [0];

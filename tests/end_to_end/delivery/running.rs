@@ -1,4 +1,4 @@
-//! The three programs between a host's memory and the dataset, running while a test interferes with them.
+//! Sampler, shipper and collector, which run while a test interferes with them.
 
 use super::network::Namespace;
 use gleaner_harness::PATIENCE;
@@ -17,21 +17,21 @@ use std::time::Duration;
 /// A running `gleaner-collector`.
 pub(super) struct Collector {
     pub(super) running: Running,
-    /// Address of its listener without TLS, which allows everything.
+    /// Address of the collector's listener without TLS, on which every request is allowed.
     pub(super) local: SocketAddr,
     namespace: Option<PathBuf>,
     pub(super) dataset: PathBuf,
 }
 
 impl Collector {
-    /// Starts a collector with its data in `folder`, and `more` lines of configuration.
+    /// Starts a collector with its data in `folder` and these additional lines of configuration.
     pub(super) fn start(folder: &Path, more: &str) -> Self {
         let command = Command::new(program("gleaner-collector").unwrap());
         Self::start_as(folder, more, command, None)
     }
 
-    /// Starts it with `command`, which contains the program and possibly a wrapper; requests are sent from
-    /// `namespace`.
+    /// Starts a collector with `command`, which contains the program and, if needed, a wrapper around it. The
+    /// test sends its requests from `namespace`.
     pub(super) fn start_as(
         folder: &Path,
         more: &str,
@@ -53,7 +53,7 @@ impl Collector {
         }
     }
 
-    /// Status and document of its answer, without TLS.
+    /// Sends a request without TLS; returns the HTTP status and the document of the answer.
     pub(super) fn ask(&self, method: &str, path: &str) -> (u16, Value) {
         let local = self.local;
         let connect = move || {
@@ -74,7 +74,7 @@ impl Collector {
         answer
     }
 
-    /// Sequence up to which the collector has a host's trace durably; 0 if it has none.
+    /// Sequence up to which the collector durably has a host's trace; 0 if it has nothing of this host.
     pub(super) fn mark(&self, host: &Host) -> i64 {
         let meta = |key: &str| {
             host.query::<String>(&format!("SELECT value FROM meta WHERE key = '{key}'"))
@@ -86,13 +86,14 @@ impl Collector {
         answer["acknowledged_sequence"].as_i64().unwrap_or(0)
     }
 
-    /// Makes the collector move everything acknowledged into the dataset.
+    /// Makes the collector move all acknowledged records into the dataset.
     pub(super) fn seal(&self) {
         let (status, answer) = self.ask("POST", "/v1/seal");
         assert_eq!(status, 200, "{answer}");
     }
 
-    /// Asserts that the dataset has all rows of these hosts' databases, each once; returns their number.
+    /// Asserts that the dataset has all rows of these hosts' databases, each once. Returns the number of
+    /// rows.
     #[track_caller]
     pub(super) fn holds(&self, hosts: &[&Host]) -> u64 {
         self.seal();
@@ -104,7 +105,7 @@ impl Collector {
     }
 }
 
-/// Sends one request over a separate connection.
+/// Sends one request over a connection, which is used only for this request.
 fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Value)> {
     let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
     write!(
@@ -122,7 +123,7 @@ fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Valu
     Ok((status.unwrap_or_default(), document))
 }
 
-/// A host with a trace, whose programs the test controls.
+/// A host with a trace. The test starts and ends its programs.
 pub(super) struct Host {
     pub(super) database: PathBuf,
     namespace: Option<PathBuf>,
@@ -149,13 +150,13 @@ impl Host {
         assert!(done.status.success(), "{said}");
     }
 
-    /// Moves the host's programs to the network of this namespace.
+    /// Makes the host's programs run in the network of this namespace.
     pub(super) fn moved_to(mut self, namespace: &Namespace) -> Self {
         self.namespace = Some(namespace.path());
         self
     }
 
-    /// Command `gleaner-agent` with the host's database.
+    /// Command that runs `gleaner-agent` with the host's database.
     pub(super) fn agent(&self) -> Command {
         let agent = program("gleaner-agent").unwrap();
         let mut command = match &self.namespace {
@@ -168,14 +169,14 @@ impl Host {
         command
     }
 
-    /// Command of the sampler at its shortest interval.
+    /// Command that runs the sampler, with the shortest sample interval.
     pub(super) fn sampling(&self) -> Command {
         let mut command = self.agent();
         command.args(["run", "--sample-interval", "100ms"]);
         command
     }
 
-    /// Command of the shipper, with these keys of `[ship]`.
+    /// Command that runs the shipper, with these keys in the table `[ship]` of its configuration.
     pub(super) fn shipping(&self, keys: &str) -> Command {
         let config = self.database.with_file_name("agent.toml");
         let text = format!("[ship]\ninterval = \"100ms\"\n{keys}\n");
@@ -200,24 +201,26 @@ impl Host {
         )
     }
 
-    /// Sequence that the shipper recorded as acknowledged; 0 if none.
+    /// Last sequence that the shipper recorded as acknowledged; 0 if there is none.
     pub(super) fn acknowledged(&self) -> i64 {
         self.query(
             "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'acknowledged_sequence'",
         )
     }
 
-    /// Waits until the shipper has recorded everything as acknowledged.
+    /// Waits until the shipper has recorded all records as acknowledged.
     #[track_caller]
     pub(super) fn is_shipped(&self) {
         let last = self.last_sequence();
         wait_for("all to be shipped", || self.acknowledged() == last);
     }
 
-    /// Adds copies of the largest sample, 90 s apart, each with different sizes so that they compress as
-    /// badly as real ones; and as many events of random words, since samples of a quiet host are small.
+    /// Adds copies of the sample with the most processes, 90 s apart. Each copy has different sizes, so that
+    /// the copies compress as badly as real samples. Also adds as many events with random words, since the
+    /// samples of a quiet host are small.
     pub(super) fn lengthen(&self, samples: i64) {
-        /// Number of rows per table that are copied from the sample: hosts under test are busy and differ.
+        /// Maximum number of rows that are copied from each table of the sample, so that the result depends
+        /// less on how busy the host is.
         const ROWS: usize = 12;
         let connection = Connection::open(&self.database).unwrap();
         let last = self.last_sequence();

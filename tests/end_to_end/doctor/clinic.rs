@@ -1,4 +1,4 @@
-//! A host and its servers on loopback, for the doctor to examine.
+//! A host and its servers on loopback, which the doctor examines.
 
 use crate::delivery::running::{Running, wait_for};
 use gleaner_tests::program;
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
 
-/// Agent, shipper and collector with certificates.
+/// A running agent, shipper and collector, with certificates.
 pub(super) struct Clinic {
     folder: tempfile::TempDir,
     pub(super) authority: Authority,
@@ -25,7 +25,7 @@ pub(super) struct Clinic {
 }
 
 impl Clinic {
-    /// Starts all daemons, and waits until the collector has the first samples.
+    /// Starts all three daemons, and waits until the collector has the first samples.
     pub(super) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
@@ -81,7 +81,7 @@ impl Clinic {
         clinic
     }
 
-    /// Runs a daemon with its configuration, and waits for `words` in its output.
+    /// Runs a daemon with its configuration, and waits until its output contains `words`.
     pub(super) fn run(&self, name: &str, file: &str, command: &str, words: &str) -> Running {
         let mut run = Command::new(program(name).unwrap());
         let running = Running::start(
@@ -124,12 +124,12 @@ impl Clinic {
         .unwrap();
     }
 
-    /// The doctor's diagnosis of these daemons.
+    /// Runs the doctor for these daemons; returns its diagnosis.
     pub(super) fn diagnose(&self, daemons: &[&str]) -> Diagnosis {
         self.diagnose_with(program("gleaner").unwrap().parent().unwrap(), daemons)
     }
 
-    /// The same with programs from another folder.
+    /// Runs the doctor like [`Self::diagnose`], with programs from another folder.
     pub(super) fn diagnose_with(&self, programs: &Path, daemons: &[&str]) -> Diagnosis {
         let mut doctor = Command::new(program("gleaner").unwrap());
         doctor.args(["doctor", "--json"]).args(daemons);
@@ -141,14 +141,14 @@ impl Clinic {
         Diagnosis::of(&mut doctor)
     }
 
-    /// Waits until the doctor finds no fault; a repair takes a moment to be visible.
+    /// Waits until the doctor finds no fault: the effect of a remedy may become visible a moment later.
     #[track_caller]
     pub(super) fn is_well(&self, daemons: &[&str]) {
         self.finds(daemons, &[]);
     }
 
-    /// Waits until the doctor finds exactly these faults (daemon and code): on a busy machine, late samples
-    /// are reported too.
+    /// Waits until the doctor finds exactly these faults (daemon and code). On a busy machine it may also
+    /// report late samples for a moment.
     #[track_caller]
     pub(super) fn finds(&self, daemons: &[&str], faults: &[(&str, &str)]) -> Diagnosis {
         self.finds_with(
@@ -158,7 +158,7 @@ impl Clinic {
         )
     }
 
-    /// The same with programs from another folder.
+    /// Waits like [`Self::finds`], with programs from another folder.
     #[track_caller]
     pub(super) fn finds_with(
         &self,
@@ -183,7 +183,7 @@ impl Clinic {
         found
     }
 
-    /// Runs a command that fixes a fault, with the built `gleaner`.
+    /// Runs the command of a remedy, with the built `gleaner`.
     #[track_caller]
     pub(super) fn applies(&self, command: &str) {
         let output = shell(command).output().unwrap();
@@ -192,7 +192,7 @@ impl Clinic {
     }
 }
 
-/// A shell that finds the built programs.
+/// Command that runs a shell in which the built programs are found.
 pub(super) fn shell(command: &str) -> Command {
     let programs = program("gleaner").unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -209,7 +209,7 @@ pub(super) fn shell(command: &str) -> Command {
 pub(super) struct Diagnosis(pub(super) Value);
 
 impl Diagnosis {
-    /// Runs the doctor, and checks that its exit code agrees.
+    /// Runs the doctor, and asserts that its exit code agrees with the diagnosis.
     #[track_caller]
     pub(super) fn of(doctor: &mut Command) -> Self {
         let output = doctor.output().unwrap();
@@ -234,7 +234,7 @@ impl Diagnosis {
             .collect()
     }
 
-    /// The check with this code.
+    /// Finds the check of this daemon with this code.
     #[track_caller]
     pub(super) fn find(&self, daemon: &str, code: &str) -> &Value {
         let mut checks = self.checks();
@@ -242,7 +242,7 @@ impl Diagnosis {
         found.unwrap_or_else(|| panic!("no {code} of {daemon}: {:#}", self.0))
     }
 
-    /// The command that fixes the fault.
+    /// Command with which the fault can be fixed, as the diagnosis states it.
     #[track_caller]
     pub(super) fn remedy(&self, daemon: &str, code: &str) -> String {
         self.find(daemon, code)["remedy"]
@@ -252,12 +252,13 @@ impl Diagnosis {
     }
 }
 
-/// A port on which nobody listens, below those that the kernel assigns by itself (ip(7): 32768 and above).
+/// Returns a port on which nobody listens. It is below the ports that the kernel assigns by itself (ip(7):
+/// 32768 and above).
 pub(super) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Other processes that test concurrently start at other ports.
+        // Other test processes that run at the same time start at other ports.
         let offset = std::process::id().wrapping_mul(37).wrapping_add(next) % 12_000;
         let port = 20_000 + u16::try_from(offset).unwrap();
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {

@@ -1,4 +1,4 @@
-//! Full and read-only disks: real ones, in separate mount namespaces.
+//! Full and read-only disks for the doctor to find. They are real disks in separate mount namespaces.
 
 use super::clinic::Diagnosis;
 use gleaner_tests::program;
@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Script that mounts a disk on `$1` with the command `$0`, then executes its
-/// other arguments.
+/// Script that mounts a disk on the folder `$1` with the command `$0`, and then executes its other arguments
+/// as a command.
 const ON_A_DISK: &str = "set -e; disk=$0; mount=$1; shift; eval \"$disk\"; exec \"$@\"";
 
-/// Diagnosis of an agent with its trace on such a disk.
+/// Runs the doctor for an agent whose trace is on the disk that the command `disk` mounts.
 fn diagnose(disk: &str) -> Diagnosis {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,5 @@
-//! `gleaner doctor` on daemons that are broken one at a time: it names the fault, and its command fixes the
-//! fault.
+//! `gleaner doctor` examines daemons that the test breaks, one fault at a time. It must name the fault, and
+//! its command must fix the fault.
 
 mod clinic;
 mod disks;
@@ -23,7 +23,7 @@ fn certificates_and_the_way_to_the_collector() {
     let host_id = gleaner_trust::this_host_id().unwrap();
     let enrol = |remedy: &str| remedy.replace("TOKEN", &clinic.token(Some(&host_id)));
 
-    // The host's certificate has expired, as after a long absence.
+    // Fault: the host's certificate has expired, as it does during a long absence.
     clinic.replace_host_certificate(&host_id, 90, 2);
     let found = clinic.finds(
         &ALL,
@@ -38,7 +38,7 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.applies(&enrol(&found.remedy("ship", "certificate-expired")));
     clinic.is_well(&ALL);
 
-    // The agent trusts another deployment's authority.
+    // Fault: the agent trusts another deployment's authority.
     let authority = clinic.path("trace/ship/authority.crt");
     Authority::init(&clinic.path("other"), "other", 10).unwrap();
     fs::copy(clinic.path("other/authority.crt"), &authority).unwrap();
@@ -46,7 +46,7 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.applies(&enrol(&found.remedy("ship", "authority-other")));
     clinic.is_well(&ALL);
 
-    // The collector's certificate has expired: reported at both ends, fixed on the server.
+    // Fault: the collector's certificate has expired. Both ends report it; it is fixed on the server.
     let now = SystemTime::now();
     let names = vec!["127.0.0.1".to_owned()];
     let validity = Validity {
@@ -74,14 +74,14 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.applies(&found.remedy("collector", "certificate-expired"));
     clinic.is_well(&ALL);
 
-    // The authority's key is readable by everybody.
+    // Fault: everybody can read the authority's key.
     let key = clinic.path("pki/authority.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let found = clinic.finds(&["collector"], &[("collector", "key-open")]);
     clinic.applies(&found.remedy("collector", "key-open"));
     clinic.is_well(&["collector"]);
 
-    // The collector is down; the doctor's command starts it.
+    // Fault: the collector does not run. The doctor's command starts it.
     clinic.collector.take().unwrap().kill();
     let found = clinic.finds(
         &ALL,
@@ -97,7 +97,7 @@ fn the_agent_and_what_it_says_of_itself() {
     let mut clinic = Clinic::start();
     clinic.is_well(&ALL);
 
-    // No agent traces; the doctor's command starts it.
+    // Fault: the agent does not run. The doctor's command starts it.
     clinic.agent.take().unwrap().end();
     wait_for("the newest sample to be old", || {
         !clinic.diagnose(&["agent"]).faults().is_empty()
@@ -110,11 +110,11 @@ fn the_agent_and_what_it_says_of_itself() {
     clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&["agent"]);
 
-    // No shipper runs.
+    // Fault: the shipper does not run.
     clinic.shipper.take().unwrap().end();
     clinic.finds(&["ship"], &[("ship", "not-running")]);
 
-    // A trace that everybody may read.
+    // Warning: every user can read the trace.
     let trace = clinic.path("trace/trace.db");
     fs::set_permissions(&trace, fs::Permissions::from_mode(0o644)).unwrap();
     let found = clinic.diagnose(&["agent"]);
@@ -129,7 +129,8 @@ fn the_agent_and_what_it_says_of_itself() {
 fn another_user_sees_less_and_is_told_so() {
     let clinic = Clinic::start();
     clinic.is_well(&ALL);
-    // A separate folder of programs, which another user can read: target folders may be closed.
+    // The programs are copied to a folder that another user can read, since the build's target folder may be
+    // closed to them.
     let programs = clinic.path("bin");
     fs::create_dir(&programs).unwrap();
     for name in ["gleaner", "gleaner-agent", "gleaner-collector"] {
@@ -203,7 +204,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     fs::write(&file, good).unwrap();
     clinic.is_well(&["agent"]);
 
-    // systemd runs the agent as a user who may not write to the agent's folder.
+    // Fault: systemd runs the agent as a user who may not write to the agent's folder.
     std::os::unix::fs::symlink(&agent, programs.join("gleaner-agent")).unwrap();
     let unit = "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nUser=nobody";
     stand_in(&programs, "systemctl", &format!("cat <<'END'\n{unit}\nEND"));
@@ -211,7 +212,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     clinic.applies(&found.remedy("agent", "folder-unwritable"));
     clinic.finds_with(&programs, &["agent"], &[]);
 
-    // A failed unit, and a systemd that does not answer.
+    // A unit that has failed is a fault; a systemd that does not answer is a warning.
     let failed = "LoadState=loaded\nActiveState=failed\nResult=exit-code\nStateChangeTimestamp=Mon 2026-11-16 07:00:00 UTC";
     stand_in(
         &programs,
@@ -231,7 +232,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     let found = clinic.diagnose_with(&programs, &["agent"]);
     found.find("agent", "systemd-silent");
 
-    // A program of another version.
+    // Warning: the agent's program has another version than `gleaner`.
     fs::remove_file(programs.join("systemctl")).unwrap();
     fs::remove_file(programs.join("gleaner-agent")).unwrap();
     stand_in(&programs, "gleaner-agent", "echo gleaner-agent 0.0.9");
@@ -268,7 +269,7 @@ fn memory_servers_and_recruiters() {
         Running::start(memoryd.arg("run").arg("--config").arg(&configuration))
     };
     let memoryd = run_memoryd();
-    // The server offers leases whose pages no client could read or write.
+    // Fault: the memory server grants leases, but clients cannot reach their pages.
     let found = clinic.finds(
         &["agent", "recruiter", "memoryd"],
         &[("memoryd", "pages-unserved")],
@@ -324,7 +325,7 @@ fn hosts_without_any_daemon_and_wrong_usage() {
         doctor.output().unwrap()
     };
     assert_eq!(doctor(&["smith"]).status.code(), Some(2));
-    // An address on which no other recruiter listens.
+    // The configuration names an address on which no recruiter listens.
     let file = folder.path().join("recruiter.toml");
     fs::write(
         file,

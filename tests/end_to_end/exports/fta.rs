@@ -1,12 +1,13 @@
-//! The archive's tables, read by its published definition: lines with # name the fields, which are separated
-//! by any white space.
+//! Exports to the Failure Trace Archive, read as its definition says: lines with # name the fields, which are
+//! separated by any white space.
 
 use super::{Fleet, Period};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The fields of each line; every line has as many as the header names.
+/// Reads a table: the names of its fields, and the fields of each line. Every line must have as many fields
+/// as the header names.
 fn table(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     let text = fs::read_to_string(path).unwrap();
     let (comments, rows): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('#'));
@@ -62,7 +63,7 @@ fn events_tile_each_host_and_are_the_periods() {
         }
         for (node, events) in &of_node {
             assert_eq!(nodes[*node][0], node.to_string());
-            // Alternately available and unavailable, without gaps, from the first sample to the last.
+            // The events of a node alternate between available and unavailable, without gaps between them.
             assert!(
                 events
                     .windows(2)

@@ -1,5 +1,5 @@
-//! `gleaner export` for policy simulators, on synthetic hosts: every format has the same periods, which are
-//! those that `gleaner analyze` counts.
+//! `gleaner export` for policy simulators, on synthetic hosts. Every format has the same periods, and
+//! `gleaner analyze` counts these too.
 
 mod fta;
 mod refused;
@@ -11,14 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Most of the smaller hosts' memory, so that it is available only at times.
+/// Size of the region: most of the memory of the smaller hosts, so that it is available only at times.
 const REGION: &str = "12GiB";
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Four hosts for three days.
+/// Dataset of four synthetic hosts over three days.
 struct Fleet(TempDir);
 
 impl Fleet {
@@ -45,7 +45,7 @@ impl Fleet {
         (folder, out)
     }
 
-    /// Periods in the CSV export.
+    /// Periods according to the CSV export.
     fn periods(&self, scope: &str, more: &[&str]) -> Vec<Period> {
         let csv = [&["--as", "csv"], more].concat();
         let (_folder, out) = self.exported("availability", scope, &csv);
@@ -63,7 +63,7 @@ impl Fleet {
     }
 }
 
-/// A line of `periods.csv`.
+/// A period, as a line of `periods.csv` states it.
 #[derive(Clone, Debug, PartialEq)]
 struct Period {
     host: String,

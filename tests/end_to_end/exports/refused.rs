@@ -1,5 +1,5 @@
-//! Faults of an export are reported before anything is written; an export replaces an
-//! earlier one.
+//! Faults of an export are reported before anything is written. A correct export replaces an earlier one in
+//! the same folder.
 
 use super::{Fleet, REGION, text};
 use crate::gleaner::{gleaner, told};

@@ -1,4 +1,5 @@
-//! SimGrid (Debian's package) reads the platform and its profiles, and its hosts follow the periods.
+//! SimGrid (Debian's package) reads the exported platform and its profiles. Its hosts must be on in exactly
+//! the exported periods.
 
 use super::{Fleet, Period, ms, rows, text};
 use std::collections::BTreeMap;
@@ -9,11 +10,11 @@ use std::process::Command;
 /// Events that SimGrid replayed; times in ms of SimGrid's clock.
 #[derive(Default)]
 struct ReplayLog {
-    /// Properties by host.
+    /// Properties of each host, by host name.
     hosts: BTreeMap<String, BTreeMap<String, String>>,
-    /// Times at which each host went on (true) or off.
+    /// Times at which each host was turned on (true) or off (false).
     states: BTreeMap<String, Vec<(i64, bool)>>,
-    /// Times at which each host's share changed.
+    /// Times at which the share of each host's speed changed, with the new share.
     shares: BTreeMap<String, Vec<(i64, f64)>>,
 }
 
@@ -69,7 +70,8 @@ fn replayed(platform: &Path, seconds: i64) -> ReplayLog {
     found
 }
 
-/// Expected state changes: SimGrid's hosts are on at first, and only changes are reported.
+/// Changes of a host's state that SimGrid should report. In SimGrid, a host is on at first, and only changes
+/// are reported.
 fn changes(periods: &[&Period], origin_ms: i64) -> Vec<(i64, bool)> {
     let is_on_at_once = periods.first().is_some_and(|p| p.from_ms == origin_ms);
     let mut told: Vec<(i64, bool)> = (!is_on_at_once).then_some((0, false)).into_iter().collect();
@@ -122,7 +124,7 @@ fn a_hosts_speed_is_the_memory_that_is_available() {
         let next = shares.partition_point(|(time, _)| *time <= clock);
         let physical: f64 = replayed.hosts[&sample[0]]["speed"].parse().unwrap();
         let available: f64 = sample[5].parse().unwrap();
-        // Except where a gap follows immediately, in which the share is 0.
+        // If a gap follows immediately after the sample, the share is already 0, and the sample is skipped.
         let (time, share) = shares[next - 1];
         if share == 0.0 && time == clock {
             continue;

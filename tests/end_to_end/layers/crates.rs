@@ -1,11 +1,11 @@
-//! The table in ARCHITECTURE.md's code map: which crate may depend on which others, and which
-//! crates alone may use a heavy dependency.
+//! Checks the table in ARCHITECTURE.md's code map: which crates each crate may depend on, and which crates
+//! alone may use a heavy dependency.
 
 use super::members;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Dependencies with I/O or a clock, which the pure crates must not have.
+/// Dependencies with I/O or a clock. The pure crates must not have them.
 const IMPURE: [&str; 8] = [
     "rustix",
     "libc",
@@ -25,7 +25,7 @@ struct Row {
     isolates: BTreeSet<String>,
 }
 
-/// The rows of the table in the section "Code map", in order.
+/// Rows of the table in the section "Code map", in their order.
 fn code_map() -> Vec<Row> {
     let text = fs::read_to_string(gleaner_tests::repository().join("ARCHITECTURE.md")).unwrap();
     let (_, section) = text.split_once("\n## Code map\n").unwrap();
@@ -48,14 +48,15 @@ fn code_map() -> Vec<Row> {
     rows
 }
 
-/// The names in a cell: `a, b`; "—" is none.
+/// Names in a cell such as `a, b`; the cell "—" has none.
 fn list(cell: &str) -> BTreeSet<String> {
     let names = cell.split(',').map(str::trim);
     let names = names.filter(|name| !["", "—"].contains(name));
     names.map(str::to_owned).collect()
 }
 
-/// The crates in a cell: a list, or `all above`, or `all above but a, b`.
+/// Crates that a cell names: a list, or `all above`, or `all above but a, b`. `above` has the crates of the
+/// rows above.
 fn crates_of(cell: &str, above: &BTreeSet<String>) -> BTreeSet<String> {
     match cell.strip_prefix("all above") {
         Some(rest) => {
@@ -129,7 +130,7 @@ fn heavy_dependencies_stay_in_their_crates() {
         let named = dependencies(&row.name, &sections);
         let name = &row.name;
         for heavy in &heavy {
-            let family = format!("{heavy}-"); // polars-arrow is polars too
+            let family = format!("{heavy}-"); // polars-arrow belongs to polars, too
             let names = named.iter().any(|n| n == *heavy || n.starts_with(&family));
             let may = row.isolates.contains(*heavy);
             assert!(
@@ -144,7 +145,7 @@ fn heavy_dependencies_stay_in_their_crates() {
     }
 }
 
-/// The members that enable a feature of one of our crates.
+/// Members of the workspace that enable a feature of the crate `of`, which is one of ours.
 fn members_that_turn_on(feature: &str, of: &str) -> Vec<String> {
     let turns_on = |member: &String| {
         let dependency = manifest(member)["dependencies"].get(of).cloned();

@@ -1,8 +1,8 @@
-//! Circles in a graph of uses.
+//! Finds circles in a graph of uses, in which each node uses others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A user and what it uses.
+/// An edge of the graph: a node, and another that it uses.
 pub(super) type Arrow = (String, String);
 
 /// Nodes that are on a circle.
@@ -12,7 +12,8 @@ pub(super) fn in_circles(arrows: &BTreeSet<Arrow>) -> BTreeSet<String> {
     on_circle.cloned().collect()
 }
 
-/// A shortest circle through `start`, from `start` to the node that uses it; empty if there is none.
+/// A shortest circle through `start`: from `start` to the last node, which uses `start`. It is empty if there
+/// is none.
 pub(super) fn circle(arrows: &BTreeSet<Arrow>, start: &str) -> Vec<String> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);

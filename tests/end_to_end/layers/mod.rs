@@ -1,5 +1,4 @@
-//! The structure declared in ARCHITECTURE.md and the crates, checked against manifests and
-//! sources.
+//! Compares the structure that ARCHITECTURE.md and the crates declare with manifests and sources.
 
 mod crates;
 mod graph;

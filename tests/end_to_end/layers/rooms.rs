@@ -1,5 +1,6 @@
-//! Rooms, the top-level modules of a crate: each crate declares their order in its root's documentation,
-//! and the sources must obey. Files must not use each other in circles, except for parents and children.
+//! Checks the rooms, which are the top-level modules of a crate. The documentation of each crate's root
+//! declares their order: a room may use only rooms after it. Files must not use each other in circles, except
+//! for parents and children.
 
 use super::graph::{circle, in_circles};
 use super::members;
@@ -7,12 +8,12 @@ use super::sources::Sources;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Start of the paragraph, in a crate root's documentation, that names the rooms in backticks, from the
-/// top.
+/// Start of the paragraph that declares the order of rooms, in the documentation of a crate's root. The
+/// rooms' names follow in backticks.
 const DECLARES: &str = "//! Rooms, from the top; each uses only those after it:";
 
-/// Descriptions of faults in a crate's rooms: circles, uses upwards, rooms missing from the order or from
-/// the crate.
+/// Describes faults in the rooms of a crate: circles, uses of a room above, and differences between the
+/// declared rooms and the crate's.
 fn faults_of(sources: &Sources, order: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let declared: BTreeSet<&String> = order.iter().collect();
@@ -40,7 +41,7 @@ fn faults_of(sources: &Sources, order: &[String]) -> Vec<String> {
     found
 }
 
-/// The names in backticks in the paragraph that declares the order of rooms.
+/// Names of the rooms in the order in which the crate's root declares them.
 fn declared(root: &str) -> Vec<String> {
     let documentation = root.lines().filter(|line| line.starts_with("//!"));
     let from = documentation.skip_while(|line| !line.starts_with(DECLARES));
@@ -70,7 +71,7 @@ fn rooms_point_down_and_files_use_each_other_in_no_circle() {
 mod made_up {
     use super::*;
 
-    /// The faults of an invented crate.
+    /// Faults of an invented crate with these files.
     fn made(files: &[(&str, &str)]) -> Vec<String> {
         let text = |name: &str| {
             let file = files.iter().find(|(file, _)| *file == name);

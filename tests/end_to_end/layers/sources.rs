@@ -1,4 +1,4 @@
-//! The modules of one crate, and their uses of each other: paths are followed through imports
+//! The modules of one crate, and how they use each other. Each path in the code is followed through imports
 //! and re-exports to the module that defines the item.
 
 use super::graph::Arrow;
@@ -13,24 +13,24 @@ struct Module {
     said: ModuleContents,
 }
 
-/// A crate's modules by path; the root's path is empty.
+/// Modules of a crate, by their path within it. The path of the root is empty.
 pub(super) struct Sources {
     modules: BTreeMap<Path, Module>,
 }
 
-/// Target of a path.
+/// What a path in the code refers to.
 #[derive(Clone)]
 enum Target {
     Module(Path),
-    /// An item of this module.
+    /// An item that this module defines.
     ItemOf(Path),
 }
 
-/// Maximum number of re-exports to follow; more are a circle of globs.
+/// Maximum number of re-exports to follow. If there are more, glob imports form a circle.
 const MOST_STEPS: usize = 30;
 
 impl Sources {
-    /// Reads a library's modules, or a program's if there is no library.
+    /// Reads the modules of a crate's library or, if it has none, of its program.
     pub(super) fn of_crate(name: &str) -> Self {
         let src = gleaner_tests::repository().join(name).join("src");
         let text = |file: &str| fs::read_to_string(src.join(file)).ok();
@@ -42,7 +42,8 @@ impl Sources {
         Self::read(root, &text)
     }
 
-    /// Reads the modules from `root` on; `text` returns the text of a file, if the file exists.
+    /// Reads the file `root` and the modules below it. `text` returns the text of a file, or `None` if the
+    /// file does not exist.
     pub(super) fn read(root: &str, text: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut sources = Self {
             modules: BTreeMap::new(),
@@ -83,12 +84,12 @@ impl Sources {
         );
     }
 
-    /// The top-level modules.
+    /// Names of the top-level modules, which are called rooms.
     pub(super) fn rooms(&self) -> &BTreeSet<String> {
         &self.modules[&Path::new()].children
     }
 
-    /// Returns the uses between files, except between a module and its parents or children.
+    /// Returns the uses between files. Uses between a module and its parents or children are left out.
     pub(super) fn between_files(&self) -> BTreeSet<Arrow> {
         let file = |path: &Path| self.modules[path].file.clone();
         let arrows = self.arrows();
@@ -96,7 +97,7 @@ impl Sources {
         arrows.filter(|(user, used)| user != used).collect()
     }
 
-    /// Returns the uses between top-level modules, each with the files that contain it.
+    /// Returns the uses between top-level modules, each with the files in which it occurs.
     pub(super) fn between_rooms(&self) -> BTreeMap<Arrow, BTreeSet<String>> {
         let mut arrows: BTreeMap<Arrow, BTreeSet<String>> = BTreeMap::new();
         for (user, used) in self.arrows() {
@@ -121,7 +122,7 @@ impl Sources {
                     .iter()
                     .filter_map(|path| match self.target(user, path, 0)? {
                         Target::ItemOf(used) => Some(used),
-                        Target::Module(_) => None, // its items are named in other paths
+                        Target::Module(_) => None, // other paths name the items of this module
                     });
             let globs =
                 module
@@ -140,7 +141,8 @@ impl Sources {
         arrows
     }
 
-    /// Returns the target within this crate of `path`, as written in the module `at`.
+    /// Finds the target of `path`, which is written in the module `at`. Returns `None` if the target is not
+    /// in this crate.
     fn target(&self, at: &Path, path: &[String], steps: usize) -> Option<Target> {
         if steps > MOST_STEPS {
             return None;
@@ -164,7 +166,7 @@ impl Sources {
         }
     }
 
-    /// Returns the target of `path` from within the module `at`.
+    /// Finds the target of `path`, whose first word is a name in the module `at`.
     fn item(&self, mut at: Path, mut path: &[String], steps: usize) -> Option<Target> {
         while let Some(first) = path.first() {
             let module = self.modules.get(&at)?;
@@ -193,7 +195,7 @@ impl Sources {
         Some(Target::Module(at))
     }
 
-    /// The module from which `at` imports everything, including `name`.
+    /// Module from which `at` gets `name` by a glob import.
     fn glob_with(&self, at: &Path, name: &str, steps: usize) -> Option<Path> {
         let globs = self.modules[at].said.globs.iter();
         let mut modules = globs.filter_map(|glob| match self.target(at, glob, steps + 1)? {

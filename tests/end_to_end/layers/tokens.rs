@@ -1,5 +1,5 @@
-//! Contents of one module's source: its child modules, imports, items, and the paths that it names. Tests
-//! (`#[cfg(test)]`) are skipped; comments and strings are not tokens.
+//! Contents of one module's source: its child modules, imports and items, and the paths that it names. Code
+//! of tests (`#[cfg(test)]`) is skipped. Comments and strings are not read.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,14 @@ pub(super) struct ModuleContents {
     pub(super) files: BTreeSet<String>,
     /// Modules within this text: `mod a { … }`.
     pub(super) inline: BTreeMap<String, ModuleContents>,
-    /// Name and the path for which it stands: `use a::b as name`, public or not.
+    /// Names from imports such as `use a::b as name`, each with the path for which it stands. The import may
+    /// be public or not.
     pub(super) imports: BTreeMap<String, Path>,
-    /// Imports like `use a::b::*`.
+    /// Paths of glob imports: `a::b` for `use a::b::*`.
     pub(super) globs: Vec<Path>,
-    /// Names defined here.
+    /// Names of items that the module defines.
     pub(super) items: BTreeSet<String>,
-    /// Paths in code with at least two segments, including imports.
+    /// Paths in the code that have at least two segments, including imports.
     pub(super) paths: BTreeSet<Path>,
 }
 
@@ -34,7 +35,8 @@ impl ModuleContents {
         said
     }
 
-    /// Reads `tokens`; `at_top` is true if their definitions belong to the module itself.
+    /// Reads `tokens`. `at_top` is true if what they define belongs to the module itself, and not to the
+    /// inside of an item.
     fn read(&mut self, tokens: TokenStream, at_top: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -43,7 +45,7 @@ impl ModuleContents {
         }
     }
 
-    /// Reads the item that begins at `at`, and returns where the next one begins.
+    /// Reads the token or item at the index `at`; returns the index after it.
     fn read_one(&mut self, tokens: &[TokenTree], at: usize, at_top: bool) -> usize {
         match &tokens[at] {
             TokenTree::Group(group) => {
@@ -54,11 +56,11 @@ impl ModuleContents {
                 if attribute(tokens, at).is_some_and(|a| is_for_tests(&a)) {
                     end_of_item(tokens, at)
                 } else {
-                    at + 1 // paths in attributes count too
+                    at + 1 // paths in attributes are read too
                 }
             }
             TokenTree::Punct(_) if is_colons(tokens, at) => {
-                // `::std::fs`, or the path after `<T as Trait>`: not a path within this crate.
+                // `::std::fs`, or the path after `<T as Trait>`, is skipped: it is no path within this crate.
                 at + (3 * segments(tokens, at + 2).len()).max(2)
             }
             TokenTree::Ident(word) => {
@@ -81,7 +83,7 @@ impl ModuleContents {
                     }
                     (word, Some(TokenTree::Ident(name)), _) if DEFINING.contains(&word) => {
                         if at_top {
-                            self.items.insert(name.to_string()); // "fn" of `const fn`, too: no harm
+                            self.items.insert(name.to_string()); // also "fn" of `const fn`, which does no harm
                         }
                         at + 1
                     }
@@ -112,7 +114,7 @@ impl ModuleContents {
         }
     }
 
-    /// Reads a tree of imports below the path `before`.
+    /// Reads a tree of imports; `before` is the path in front of the tree.
     fn read_imports(&mut self, tokens: &[TokenTree], before: &[String]) {
         let mut path = before.to_vec();
         let mut at = 0;
@@ -151,7 +153,7 @@ impl ModuleContents {
 
     fn import(&mut self, name: String, path: Path) {
         self.paths.insert(path.clone());
-        self.imports.insert(name, path); // the name `_` does no harm
+        self.imports.insert(name, path); // `name` may be `_`, which does no harm
     }
 }
 
@@ -164,7 +166,7 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     colon(at) && colon(at + 1)
 }
 
-/// The path that begins at `at`.
+/// Path that begins at the token with the index `at`.
 fn segments(tokens: &[TokenTree], mut at: usize) -> Path {
     let mut path = Path::new();
     while let Some(TokenTree::Ident(word)) = tokens.get(at) {
@@ -184,7 +186,7 @@ fn is_visibility(group: &Group) -> bool {
         && first.is_some_and(|first| words.contains(&first.as_str()))
 }
 
-/// The attribute at `at`: `#[…]` or `#![…]`.
+/// Attribute `#[…]` or `#![…]` that begins at the index `at`, if there is one.
 fn attribute(tokens: &[TokenTree], at: usize) -> Option<Group> {
     let body = if is(tokens.get(at + 1)?, '!') {
         at + 2
@@ -202,7 +204,7 @@ fn is_for_tests(attribute: &Group) -> bool {
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
-/// Returns the end of the item to which the attribute at `at` belongs.
+/// Index after the item to which the attribute at the index `at` belongs.
 fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     while tokens.get(at).is_some_and(|t| is(t, '#')) {
         at += 2;

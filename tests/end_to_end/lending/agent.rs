@@ -1,5 +1,5 @@
-//! An agent's socket: a host with much memory, whose owner leaves and returns as the test
-//! decides.
+//! A stand-in for an agent, with its socket. It reports a host with much memory, whose owner leaves and
+//! returns when the test says so.
 
 use gleaner_harness::now_ms;
 use gleaner_schemas::live::{Hello, HostState, Message, Owner, OwnerState, Sample, SignOfLife};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 const PHYSICAL_BYTES: i64 = 16 << 30;
 const AVAILABLE_BYTES: i64 = 8 << 30;
-/// Sample interval, short enough for a busy machine: silence for 3 s counts as the owner's
-/// return.
+/// Time between samples. It is short, so that a busy machine does not delay them for 3 s: such a silence
+/// counts as the owner's return.
 const SAMPLE_EVERY: Duration = Duration::from_millis(400);
 const TURN: Duration = Duration::from_millis(5);
 
@@ -25,7 +25,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Listens until the test ends.
+    /// Starts a thread that listens on the socket until the test ends.
     pub(super) fn start(socket: &Path) -> Self {
         let listener = UnixListener::bind(socket).unwrap();
         let away: AwaySince = Arc::new(Mutex::new(Some(now_ms() - 3_600_000)));

@@ -1,4 +1,4 @@
-//! Leases and regions through their libraries, with real recruiters and memory servers.
+//! Leases and regions, used through their libraries, with real recruiters and memory servers.
 
 use super::client::{CLIENT, LEASE_BYTES};
 use super::cluster::{Cluster, Recruiter};
@@ -13,9 +13,9 @@ use gleaner_trust::{ClientPaths, ClientTrust};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Size of a region: a lease of 16 MiB holds no two.
+/// Size of a region. A lease of 16 MiB has room for only one.
 const REGION_BYTES: u64 = 12 * MIB;
-/// Term longer than any test.
+/// Term of leases, longer than any test.
 const TERM_MS: i64 = 600_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -45,7 +45,7 @@ fn request(key: &str, copies: u32) -> LeaseRequest {
     }
 }
 
-/// Requests leases until the hosts have announced memory.
+/// Repeats the request until the hosts have announced memory and the leases are granted.
 fn granted(recruiters: &Recruiters, request: &LeaseRequest) -> Vec<LeaseView> {
     let mut leases = Vec::new();
     wait_for("a lease", || match recruiters.lease(request) {
@@ -83,7 +83,7 @@ fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     }
     cluster.agrees();
 
-    // One recruiter ends; the other knows all leases.
+    // One recruiter is killed. The other recruiter knows all leases.
     cluster.recruiters[0].kill();
     let again = all.lease(&request("a", 2)).unwrap();
     let ids = |leases: &[LeaseView]| {
@@ -117,7 +117,7 @@ fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     );
 }
 
-/// Asserts that the whole region has the bytes written.
+/// Asserts that the whole region contains the byte that was written everywhere.
 #[track_caller]
 fn is_whole(region: &Region, byte: u8) {
     let mut found = vec![0; REGION_BYTES as usize];
@@ -144,7 +144,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let open = || all.open(REGION_BYTES, tempfile::tempfile().unwrap(), 0);
     let mut regions: Vec<(u8, Region)> = Vec::new();
     let leased = |n: usize| cluster.hosts[n].lending().leases;
-    // Until both hosts have leases.
+    // Open regions until both hosts have leases.
     while leased(0).is_empty() || leased(1).is_empty() {
         let byte = regions.len() as u8 + 1;
         let region = open().unwrap();
@@ -155,7 +155,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let of_regions = &leased(0)[0];
     assert_eq!(of_regions.granted_bytes, 16 * MIB);
 
-    // The leases are renewed beyond their first term.
+    // The leases are renewed: their remaining term rises again and again.
     let began = Instant::now();
     let mut before = i64::MAX;
     let mut renewals = 0;
@@ -178,12 +178,12 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let figures = all.figures();
     assert!(figures.from_memory_pages > 0 && figures.wrong_pages == 0);
     assert_eq!(figures.failed_nodes, gone.len() as u64);
-    // After the refusal, the recruiters are not asked for a minute.
+    // The recruiters have no memory for the region. After that, they are not asked again for a minute.
     let refused = open().err().unwrap();
     assert!(matches!(refused, RegionError::NoMemory { .. }), "{refused}");
     assert_eq!(all.figures().asked_count, figures.asked_count);
 
-    // Empty leases are released.
+    // All regions but one are closed. Their leases are empty and are released.
     let (_, last) = regions.swap_remove(regions.iter().position(|(_, r)| r.is_remote()).unwrap());
     regions.clear();
     last.write(0, b"still there").unwrap();
@@ -230,6 +230,6 @@ fn by_tls_a_region_lies_on_the_host_that_the_recruiter_named_and_nowhere_else() 
     wait_for("the owner's memory", || host.lending().leases.is_empty());
     is_whole(&region, 7);
     assert!(!region.is_remote());
-    // Nothing is sent unencrypted.
+    // Without certificates, no region is opened: nothing is sent unencrypted.
     assert!(matches!(open(None), Err(RegionError::Recruiters(_))));
 }

@@ -1,8 +1,9 @@
 //! Recruiters and memory servers are killed, stopped and disconnected from each other at random, and owners
-//! return, while a client continues its requests. The answers that a client received stay true, and nothing
-//! is lent twice or left behind.
+//! return, while a client continues its requests. The answers that the client received must stay true. No
+//! memory may be lent twice, and no lease may be left behind.
 //!
-//! `GLEANER_KILL_ROUNDS` (20) is the number of rounds; `GLEANER_SEED` repeats a run, as far as timing allows.
+//! The environment variable `GLEANER_KILL_ROUNDS` (default 20) sets the number of rounds. `GLEANER_SEED`
+//! repeats a run, as far as timing allows.
 
 use super::client::lease_request;
 use super::cluster::{CAP_BYTES, Cluster};
@@ -16,9 +17,9 @@ use std::time::{Duration, Instant};
 const HOSTS: usize = 3;
 const RECRUITERS: usize = 2;
 const ASKS_A_ROUND: u64 = 8;
-/// Number of leases kept at the end of a round; the others are released.
+/// Number of leases that the client keeps at the end of a round; it releases the others.
 const KEPT: usize = 8;
-/// Term of leases: long, so that none expires here.
+/// Term of leases. It is so long that none expires in the test.
 const TERM_MS: i64 = 3_600_000;
 
 /// A fault of hosts, recruiters or networks.
@@ -30,7 +31,7 @@ enum Fault {
     KillHost(usize),
     StopHost(usize),
     Cut(usize, usize),
-    /// Disconnects a host from all recruiters.
+    /// A host is disconnected from all recruiters.
     CutOff(usize),
     OwnerReturns(usize),
 }
@@ -70,7 +71,8 @@ impl Fault {
         }
     }
 
-    /// The host whose leases may end through this fault; a stopped memory server misses its agent's messages.
+    /// Number of the host whose leases may end because of this fault. A stopped memory server is such a host,
+    /// since it does not receive its agent's messages.
     fn takes_leases_of(self) -> Option<usize> {
         match self {
             Self::KillHost(n) | Self::StopHost(n) | Self::OwnerReturns(n) => Some(n),
@@ -80,7 +82,8 @@ impl Fault {
 }
 
 impl Fault {
-    /// The host that a recruiter may consider gone, with its leases, until it announces itself again.
+    /// Number of the host that a recruiter may consider gone because of this fault. The recruiter then does
+    /// not know the host's leases until the host announces itself again.
     fn hides(self) -> Option<usize> {
         match self {
             Self::Cut(host, _) | Self::CutOff(host) => Some(host),
@@ -93,17 +96,17 @@ impl Fault {
 struct ClientLease {
     key: String,
     host_id: String,
-    /// True if the lease may have ended: released, or its host's owner returned.
+    /// True if the lease may have ended, since it was released or a fault may have ended it.
     may_be_over: bool,
 }
 
-/// The client's knowledge, and the states that are possible.
+/// What the client knows, and what it does not know for certain.
 #[derive(Default)]
 struct Client {
-    /// All leases ever granted, by id.
+    /// All leases that the client was ever granted, by id.
     told: BTreeMap<String, ClientLease>,
     keys: BTreeSet<String>,
-    /// Hosts disconnected from a recruiter.
+    /// Hosts that are disconnected from a recruiter.
     hidden: BTreeSet<String>,
     last_key: u64,
     rebuilt_ms: Vec<u128>,
@@ -113,8 +116,8 @@ struct Client {
 }
 
 impl Client {
-    /// Reads an answer with leases. Another lease of the key, granted while the first was invisible, is ended
-    /// by the request with this answer.
+    /// Takes in the leases of an answer. The client may know another lease of the same key, which the
+    /// recruiter did not see when it granted this one. The request that got this answer ends the other lease.
     fn hear(&mut self, key: &str, leases: &Value) {
         for (id, told) in &mut self.told {
             let is_it = leases[0]["lease_id"] == id.as_str();
@@ -137,7 +140,7 @@ impl Client {
         }
     }
 
-    /// Sends a random request to a random recruiter.
+    /// Makes one random request to a random recruiter.
     fn ask(&mut self, cluster: &Cluster, random: &mut Random) {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
         let known = |client: &Self, random: &mut Random| {
@@ -205,7 +208,7 @@ impl Client {
     fn release(&mut self, cluster: &Cluster, random: &mut Random, id: &str) {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
         let told = self.told.get_mut(id).unwrap();
-        // Whatever the answer, the release may take effect, now or when the network heals.
+        // Whatever the answer is, the release may have an effect, now or when the network is healed.
         told.may_be_over = true;
         self.keys.remove(&told.key);
         let _ = recruiter.ask("DELETE", &format!("/v1/leases/{id}"), None);
@@ -219,7 +222,7 @@ impl Client {
         of_host.for_each(|told| told.may_be_over = true);
     }
 
-    /// Checks that every host's statements are possible.
+    /// Asserts that the leases that the hosts report agree with the answers that the client received.
     fn check(&self, lending: &[(String, LendingState)]) {
         let mut seen = BTreeSet::new();
         for (host_id, lending) in lending {
@@ -264,7 +267,7 @@ fn lending(cluster: &Cluster) -> Vec<(String, LendingState)> {
         .collect()
 }
 
-/// Ends all faults, waits until the recruiters know every lease, and records how long that took.
+/// Ends all faults. Waits until the recruiters know every lease, and records how long that takes.
 fn heal(cluster: &mut Cluster, faults: &[Fault], client: &mut Client) {
     let was_killed = faults
         .iter()
@@ -292,7 +295,7 @@ fn heal(cluster: &mut Cluster, faults: &[Fault], client: &mut Client) {
     }
 }
 
-/// Requests each key again: then there is one lease of it, wherever it was granted.
+/// Requests a lease with each key again. After that, each key has only one lease, wherever it was granted.
 fn settle(cluster: &Cluster, random: &mut Random, client: &mut Client) {
     for key in client.keys.clone() {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
@@ -353,7 +356,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
             if let Fault::OwnerReturns(n) = *fault
                 && !stopped(n)
             {
-                // No client gets memory there, whatever was in progress.
+                // After the owner's return, this host lends nothing, even if requests were in progress.
                 let lending = cluster.hosts[n].lending();
                 let left = (
                     lending.leases.len(),
@@ -363,7 +366,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
                 assert_eq!(left, (0, 0, 0), "after the owner's return");
             }
         }
-        // Leases may have been granted meanwhile on hosts that failed.
+        // Leases that were granted in this round on hosts with a fault may have ended too.
         for host in faults.iter().filter_map(|fault| fault.takes_leases_of()) {
             let host_id = cluster.hosts[host].id.clone();
             client.may_be_over(&host_id);
@@ -395,7 +398,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
     );
 }
 
-/// Leases that no client knows can be found and released as well.
+/// Asserts that all leases can be found and released, also those that the client does not know.
 fn assert_all_reclaimed(cluster: &Cluster, client: &mut Client) {
     wait_for("all to be given back", || {
         let (_, answer) = cluster.recruiters[0]

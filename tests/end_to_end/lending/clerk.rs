@@ -1,5 +1,5 @@
-//! A clerk between memory servers and a program that uses its device: `gleaner-clerk run`, which borrows
-//! from a recruiter over TLS, with a client certificate and a copy on disk.
+//! A clerk between memory servers and a program that uses its device. `gleaner-clerk run` borrows from a
+//! recruiter over TLS, with a client certificate and a copy of the pages on disk.
 
 use super::cluster::CAP_BYTES;
 use super::partition::{Host, PORT, RECRUITER, Recruiter};
@@ -15,18 +15,18 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
-/// Socket of the device, in the lenders' folder.
+/// Name of the device's socket, in the folder of [`Lenders`].
 pub(super) const DEVICE: &str = "clerk.sock";
 const DEVICE_BYTES: u64 = 64 * MIB;
 const LEASE_BYTES: u64 = 8 * MIB;
-/// Bytes written before the owner returns and read afterwards.
+/// Number of bytes that are written before the owner returns, and read afterwards.
 const IMAGE_BYTES: u64 = 24 * MIB;
-/// Term of a clerk's leases.
+/// Term of the leases that a clerk requests.
 const TERM_MS: i64 = 35_000;
 
 /// Two hosts that lend, and the recruiter to which they announce themselves.
 pub(super) struct Lenders {
-    // Dropped before the recruiter, in whose namespace the cables end.
+    // Hosts are dropped before the recruiter, since their cables end in the recruiter's namespace.
     pub(super) hosts: [Host; 2],
     pub(super) recruiter: Recruiter,
     folder: TempDir,
@@ -56,7 +56,7 @@ impl Lenders {
         self.folder.path().join(name)
     }
 
-    /// Writes a clerk's configuration: recruiter, certificate, and `more`.
+    /// Writes a configuration for a clerk: the recruiter, the certificate, and the lines `more`.
     pub(super) fn configure(&self, more: &str) -> PathBuf {
         let text = format!(
             "recruiters = [\"https://{}:{PORT}\"]\ncertificate = {:?}\nkey = {:?}\nauthority = {:?}\n\
@@ -72,7 +72,7 @@ impl Lenders {
         path
     }
 
-    /// Command `gleaner-clerk` in the recruiter's namespace.
+    /// Command that runs `gleaner-clerk` in the recruiter's namespace.
     pub(super) fn clerk(&self) -> Command {
         let namespace = self.recruiter.namespace.path();
         entering(&namespace, program("gleaner-clerk").unwrap())
@@ -84,7 +84,7 @@ impl Lenders {
     }
 }
 
-/// Status of the clerk with this socket.
+/// Status of the clerk whose status socket is `socket`.
 pub(super) fn status(socket: &Path) -> Value {
     let mut command = Command::new(program("gleaner-clerk").unwrap());
     let said = succeed(
@@ -131,15 +131,15 @@ impl<'a> Clerk<'a> {
         status(&self.lenders.file("clerk-status.sock"))
     }
 
-    /// A client program with the device as an argument.
+    /// Command that runs a client program with these arguments.
     fn client(program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null());
         command
     }
 
-    /// Fills the device. Leases arrive meanwhile: pages written before are on disk, and move to servers when
-    /// they are read.
+    /// Writes the image to the device, and reads it until all its pages are on servers. Leases arrive during
+    /// the writing. Pages that were written before are on disk, and move to servers when they are read.
     #[track_caller]
     fn fills(&self, image: &Path) {
         let image = image.to_str().unwrap();
@@ -194,8 +194,8 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
     hosts.dedup();
     assert!(!hosts.is_empty() && status["has_disk"] == true, "{status}");
 
-    // Another program writes to the other half and verifies it, while the owner of the most used host
-    // returns.
+    // Another program writes to the other half of the device and verifies what it wrote. Meanwhile, the owner
+    // of the host with more leases returns.
     let verifying = Clerk::client(
         "fio",
         &[
@@ -247,11 +247,11 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         let mut servers = status["servers"].as_array().unwrap().iter();
         servers.all(|server| server["host"] != *lenders.hosts[returns].id)
     });
-    // Memory of a host with a present owner is not leased again.
+    // While the owner is present, no memory of this host is leased.
     assert_eq!(lenders.leases()[returns], 0);
     assert!(lenders.leases()[1 - returns] > 0);
 
-    // Memory no longer needed is released, except for a little.
+    // The clerk releases memory that it no longer needs, except for a small reserve.
     succeed(&mut Clerk::client(
         "qemu-io",
         &[
@@ -267,7 +267,7 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         (1..=3).contains(&held)
     });
     assert_eq!(clerk.status()["stored_bytes"], 0);
-    // Ended as a service: the hosts have all their memory back immediately.
+    // If the clerk is ended as a service, it releases all leases immediately.
     assert_eq!(clerk.running.end().0, Some(0));
     assert_eq!(lenders.leases(), [0, 0]);
 }
@@ -283,12 +283,13 @@ fn the_leases_of_a_clerk_that_was_killed_end_by_themselves() {
         let leases = lenders.hosts.iter().flat_map(|host| host.lending().leases);
         leases.map(|lease| lease.expires_in_ms).max()
     };
-    // Remaining terms at the hosts. That leases end with their term is tested without a clerk.
+    // The hosts still have the leases, with remaining terms. That a lease ends after its term is tested
+    // elsewhere, without a clerk.
     let longest_ms = left_ms().unwrap();
     assert!(longest_ms <= TERM_MS, "{longest_ms}");
     let held: usize = lenders.leases().iter().sum();
     assert!(held as u64 >= IMAGE_BYTES / LEASE_BYTES, "{held}");
-    // The killed clerk's leases are not renewed.
+    // Nobody renews the leases of the killed clerk: their remaining terms fall.
     wait_for("the term to run out", || {
         left_ms().is_none_or(|left_ms| left_ms <= longest_ms - 1000)
     });

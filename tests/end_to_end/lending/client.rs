@@ -1,4 +1,4 @@
-//! A client of recruiters, over plain HTTP on loopback.
+//! A client that sends requests to recruiters, over plain HTTP on loopback.
 
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
@@ -8,10 +8,10 @@ use std::time::Duration;
 pub(super) const CLIENT: &str = "tester";
 pub(super) const LEASE_BYTES: u64 = 8 << 20;
 
-/// Status and document.
+/// HTTP status and document of an answer.
 pub(super) type Answer = (u16, Value);
 
-/// Sends a request to a recruiter; an error if there is no complete answer.
+/// Sends a request to a recruiter. The result is an error if no complete answer arrives.
 pub(super) fn ask(
     address: SocketAddr,
     method: &str,

@@ -1,4 +1,4 @@
-//! Recruiters and memory servers, all connected through relays.
+//! Recruiters and memory servers; the connections between them lead through relays.
 
 use super::agent::Agent;
 use super::client::{self, Answer};
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Limit of each host's lending.
+/// Maximum number of bytes that each host lends.
 pub(super) const CAP_BYTES: u64 = 128 << 20;
-/// Announcement interval of memory servers and recruiters; the default is ten seconds.
+/// Interval between announcements of memory servers and recruiters. The default is ten seconds.
 pub(super) const ANNOUNCE_EVERY: Duration = Duration::from_secs(1);
-/// Timeout of clients: a little longer than a recruiter's own timeouts.
+/// Timeout of clients. It is a little longer than the recruiter's own timeouts.
 const PATIENCE_OF_CLIENTS: Duration = Duration::from_secs(4);
-/// Timeout of waits: machines that run tests are busy.
+/// Timeout of the owner's requests. It is long, since machines that run tests are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Cluster {
@@ -53,7 +53,7 @@ impl Cluster {
         cluster
     }
 
-    /// Waits until every recruiter knows the state of every host, and is no longer starting.
+    /// Waits until every recruiter has finished starting and knows the state of every host.
     #[track_caller]
     pub(super) fn agrees(&self) {
         for recruiter in &self.recruiters {
@@ -64,7 +64,7 @@ impl Cluster {
     }
 }
 
-/// A recruiter that can be ended and started again.
+/// A recruiter that the test can end and start again.
 pub(super) struct Recruiter {
     config: PathBuf,
     running: Option<Running>,
@@ -121,12 +121,12 @@ impl Recruiter {
         self.running.as_ref().map(Running::id).unwrap()
     }
 
-    /// Address of its listener.
+    /// Address on which the recruiter listens.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         *self.target.lock().unwrap()
     }
 
-    /// Sends a request to the recruiter; an error if it is down or does not answer.
+    /// Sends a request to the recruiter. The result is an error if the recruiter is down or does not answer.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -137,7 +137,7 @@ impl Recruiter {
         client::ask(address, method, path, document, PATIENCE_OF_CLIENTS)
     }
 
-    /// Returns true if the recruiter's list of every host equals the host's own.
+    /// Returns true if the recruiter knows the same leases and the same amounts as the hosts themselves.
     pub(super) fn knows(&self, hosts: &[Host]) -> bool {
         let Ok((200, said)) = self.ask("GET", "/v1/hosts", None) else {
             return false;
@@ -177,11 +177,11 @@ fn id(lease: &Value) -> &str {
     lease["lease_id"].as_str().unwrap()
 }
 
-/// A host: an agent, a memory server, and its connections.
+/// A host: a simulated agent, a memory server, and connections to the recruiters.
 pub(super) struct Host {
     pub(super) id: String,
     pub(super) agent: Agent,
-    /// Relays, one to each recruiter.
+    /// Relays to the recruiters, one for each.
     pub(super) cables: Vec<Relay>,
     config: PathBuf,
     socket: PathBuf,
@@ -206,7 +206,7 @@ impl Host {
         let text = format!(
             "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
              announce_every = \"{announce_every}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"127.0.0.1:0\"\n\
-             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // slow: only a revocation is quicker
+             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // so slow that only a revocation is quicker
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),
@@ -243,7 +243,7 @@ impl Host {
         self.running = Some(running);
     }
 
-    /// Ends the memory server as systemd would.
+    /// Ends the memory server with the signal that systemd sends; returns its exit code.
     pub(super) fn end(&mut self) -> Option<i32> {
         self.running.take().and_then(|running| running.end().0)
     }
@@ -260,12 +260,12 @@ impl Host {
         self.running.as_ref().map(Running::id).unwrap()
     }
 
-    /// The owner's socket.
+    /// Socket for the owner's commands.
     pub(super) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Records of `gleaner owner log`, one per reclaim.
+    /// Records that `gleaner owner log` prints, one for each reclaim.
     #[track_caller]
     pub(super) fn log(&self) -> Vec<ReclaimRecord> {
         let mut command = Command::new(program("gleaner").unwrap());
@@ -276,7 +276,7 @@ impl Host {
         serde_json::from_slice(&done.stdout).unwrap()
     }
 
-    /// State of lending as the owner sees it.
+    /// State of lending, as the owner's socket reports it.
     #[track_caller]
     pub(super) fn lending(&self) -> LendingState {
         let mut stream = UnixStream::connect(&self.socket).unwrap();

@@ -1,6 +1,6 @@
 //! Structure-aware mutations of every message of the recruiter's HTTP API and of the memory server's owner
-//! socket, sent to the built daemons: each is answered or disconnected, memory is bounded, and honest clients
-//! are served meanwhile.
+//! socket are sent to the built daemons. Each must be answered or disconnected, the daemons' memory must stay
+//! bounded, and honest clients must be served meanwhile.
 
 use super::client::lease_request;
 use super::cluster::{Cluster, Host, Recruiter};
@@ -11,11 +11,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Maximum growth of a daemon over all mutations of its messages, which have tens of MiB in total.
+/// Maximum growth of a daemon's memory over all mutations. The mutations together have tens of MiB.
 const MOST_GROWN_BYTES: u64 = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Checks that an honest client's lease is granted and released.
+/// Asserts that an honest client's lease is granted and released.
 #[track_caller]
 fn is_served(recruiter: &Recruiter, key: &str) {
     let mut id = None;
@@ -65,7 +65,7 @@ fn mutated_requests_for_leases_are_answered_and_the_recruiter_stays_small() {
     is_served(recruiter, "after");
 }
 
-/// Sends a message; returns the answer, or `None` if the daemon closed the connection.
+/// Sends a message to the owner's socket; returns the answer, or `None` if the daemon closed the connection.
 fn say(host: &Host, message: &Value) -> Option<Value> {
     let mut stream = UnixStream::connect(host.socket()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -102,7 +102,7 @@ fn mutated_commands_of_the_owner_are_answered_or_end_and_the_memory_server_lends
     }
     let grown = peak_bytes(host.process()).saturating_sub(before);
     assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
-    // Mutations that were valid commands took effect; the owner's next commands undo them.
+    // Some mutations were valid commands, such as a cap. The owner's next commands undo them.
     for message in [json!({ "command": "resume" }), json!({ "command": "cap" })] {
         assert!(say(host, &message).is_some());
     }

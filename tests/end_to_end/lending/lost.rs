@@ -1,4 +1,5 @@
-//! A grant whose answer is lost: with the same key, every recruiter finds the same lease.
+//! The answer to a request for a lease is lost. If the client repeats the request with the same key, every
+//! recruiter finds the same lease.
 
 use super::client::lease_request;
 use super::cluster::{Cluster, Recruiter};
@@ -6,8 +7,8 @@ use crate::delivery::running::wait_for;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Announcement interval: long, since three missed announcements end a link, and the test needs two requests
-/// in that time.
+/// Interval between announcements. It is long, since a link ends after three missed announcements, and the
+/// test needs the time of two requests before that.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(5);
 
 #[test]
@@ -25,8 +26,8 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
         leases.into_iter().map(|lease| lease.lease_id).collect()
     };
 
-    // The recruiters receive nothing from the memory server, which receives both requests: only it can
-    // recognise the key.
+    // The memory server receives both requests, but its answers do not reach the recruiters. So only the
+    // memory server can recognise that the two requests have the same key.
     let cut = |cluster: &Cluster, is_cut| {
         let cables = &cluster.hosts[0].cables;
         cables.iter().for_each(|cable| cable.hold_to_server(is_cut));
@@ -47,7 +48,7 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
     };
     assert_eq!((first.len(), first), (1, second));
 
-    // The first recruiter's answer is never sent.
+    // The first recruiter never receives the memory server's answer, since it is killed.
     cluster.recruiters[0].kill();
     cut(&cluster, false);
     let lease_id = json!(first[0]);
@@ -58,7 +59,7 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
     cluster.agrees();
 }
 
-/// The id of the single lease in the recruiter's answer.
+/// Requests a lease; returns the id of the single lease in the answer.
 fn found(recruiter: &Recruiter, request: &Value) -> Value {
     let mut lease_id = Value::Null;
     wait_for("the lease", || {

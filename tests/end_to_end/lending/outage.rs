@@ -1,4 +1,4 @@
-//! Without any recruiter there are no new leases, and none is lost.
+//! While no recruiter runs, no lease is granted, but none is lost either.
 
 use super::client::lease_request;
 use super::cluster::Cluster;
@@ -6,7 +6,7 @@ use crate::delivery::running::wait_for;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Term longer than it takes to kill two recruiters.
+/// Term of leases, longer than it takes to kill two recruiters.
 const TERM_MS: i64 = 6000;
 
 #[test]
@@ -23,7 +23,8 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
             ids.extend(id.filter(|_| status == 201));
             matches!(status, 200 | 201)
         });
-        // The leases would expire while the test waits for other hosts.
+        // The leases granted so far are renewed, since they could expire while the test waits for the next
+        // one.
         for id in &ids {
             let path = format!("/v1/leases/{id}/renew");
             let term = json!({ "term_ms": 60_000 });
@@ -50,7 +51,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
         .recruiters
         .iter_mut()
         .for_each(super::cluster::Recruiter::kill);
-    // Well beyond the leases' term.
+    // The outage lasts twice as long as the leases' term.
     let outage = Duration::from_millis(2 * TERM_MS.unsigned_abs());
     while renewed.elapsed() < outage {
         assert_eq!(count(&cluster), 4, "a lease ran out during the outage");
@@ -61,7 +62,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
     for id in &ids {
         let path = format!("/v1/leases/{id}/renew");
         wait_for("a lease to be renewed", || {
-            // The recruiter first waits for every host's announcement, and says so.
+            // A recruiter that has just started answers 503 until every host has announced itself.
             let (status, answer) = cluster.recruiters[0]
                 .ask("POST", &path, Some(&term))
                 .unwrap();

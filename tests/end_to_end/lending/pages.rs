@@ -1,4 +1,4 @@
-//! Data that clients store in leased memory, with qemu's NBD client on a lease from the recruiter.
+//! Data that clients store in leased memory. The client is qemu's NBD client, on a lease from the recruiter.
 
 use super::client::{LEASE_BYTES, lease_request};
 use super::cluster::Cluster;
@@ -22,7 +22,7 @@ fn export(lease: &Value) -> String {
     )
 }
 
-/// Runs `commands` on an export with qemu-io; returns true if all succeeded, and the output.
+/// Runs `commands` of qemu-io on an export. Returns true if all succeeded, and the output.
 pub(super) fn qemu_io(mut command: Command, image: &str, commands: &[&str]) -> (bool, String) {
     command.args(["--image-opts", image]);
     for one in commands {
@@ -67,7 +67,7 @@ fn what_is_stored_in_a_lease_is_read_again_until_the_owner_returns_and_never_aft
     let lending = host.lending();
     assert!(lending.resident_bytes >= 4 * MIB);
     let served = lending.pages.unwrap();
-    // Writes, flushes and reads of two clients: each is counted in one class.
+    // Two clients wrote, flushed and read. Each request is counted in exactly one class of latency.
     assert!(served.requests_count >= 6 && served.failed_count == 0);
     let classes = served.latency.iter().map(|class| class.requests_count);
     assert_eq!(classes.sum::<u64>(), served.requests_count);
@@ -88,7 +88,7 @@ fn what_is_stored_in_a_lease_is_read_again_until_the_owner_returns_and_never_aft
     assert!(log[0].bytes >= 4 * MIB, "{log:?}");
 }
 
-/// Certificates in the folder layout that qemu expects.
+/// Copies certificates and key to a folder with the names that qemu expects; returns the folder.
 pub(super) fn credentials(folder: &Path, client: &str) -> PathBuf {
     let made = folder.join(format!("{client}.qemu"));
     fs::create_dir(&made).unwrap();

@@ -1,5 +1,5 @@
-//! A recruiter and two hosts in network namespaces, over TLS with a deployment's own certificates. One host
-//! is silently disconnected for longer than its lease's term, and its owner returns meanwhile.
+//! A recruiter and two hosts in network namespaces, over TLS with the deployment's own certificates. One host
+//! is disconnected without notice for longer than the term of its lease. Meanwhile its owner returns.
 
 use super::agent::Agent;
 use super::client::{Answer, CLIENT, LEASE_BYTES, lease_request};
@@ -21,18 +21,19 @@ use std::time::{Duration, Instant};
 pub(super) const PORT: u16 = 7444;
 /// Port on which hosts serve pages.
 pub(super) const PAGES_PORT: u16 = 10809;
-/// Addresses on the cables to the two hosts: the recruiter's and the host's.
+/// Addresses at the ends of the cables to the two hosts: the recruiter's ends, and the hosts' ends.
 pub(super) const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
 pub(super) const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
-/// Term longer than it takes to notice that a recruiter is gone.
+/// Term of a lease that ends while the host is disconnected, but not before this is noticed.
 const SHORT_TERM_MS: i64 = 10_000;
-/// Term that does not end within the test, so that no lease is considered over because of time.
+/// Term of leases that must not expire within the test.
 pub(super) const LONG_TERM_MS: i64 = 3_600_000;
-/// Maximum time until the owner has the memory, however busy the machine is.
+/// Maximum time from the owner's return until the owner has the memory, in µs, even on a busy machine.
 const AT_ONCE_US: u64 = 10_000_000;
 /// Timeout of one request, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Time within which a lost link is noticed: three announcement intervals, with a large margin for a busy machine.
+/// Maximum time until a lost link is noticed: three announcement intervals, and a large margin for a busy
+/// machine.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// URL of the recruiter on the cable to the first host.
@@ -40,7 +41,7 @@ pub(super) fn url() -> String {
     format!("https://{}:{PORT}", RECRUITER[0])
 }
 
-/// A host whose memory server runs in its own namespace.
+/// A host whose memory server runs in a namespace of its own.
 pub(super) struct Host {
     pub(super) id: String,
     cable: String,
@@ -57,8 +58,8 @@ impl Host {
         let cable = format!("cable{n}");
         let ends = [(recruiter, RECRUITER[n]), (&namespace, HOST[n])];
         connect(&cable, ends);
-        // The name needs a letter, as practically all host ids have one: rustls rejects a DNS name of digits
-        // only.
+        // The host id needs a letter, which almost every real host id has: rustls rejects a DNS name of
+        // digits only.
         let id = format!("{:032x}", 0xa0 + n);
         let certificate = folder.join(format!("host{n}"));
         let certificate = certificate.to_str().unwrap();
@@ -94,7 +95,7 @@ impl Host {
         host
     }
 
-    /// Limits the cable's rate, like `1gbit`, in each direction.
+    /// Limits the rate of the host's cable in each direction, for instance to `1gbit`.
     pub(super) fn limit(&self, recruiter: &Recruiter, rate: &str) {
         for end in [&recruiter.namespace, &self.namespace] {
             let shape = format!("root tbf rate {rate} burst 256kb latency 50ms");
@@ -102,19 +103,19 @@ impl Host {
         }
     }
 
-    /// Waits for a line of the memory server's log that contains `words`.
+    /// Waits until the memory server logs a line that contains `words`; returns the line.
     #[track_caller]
     pub(super) fn hear(&self, words: &str) -> String {
         self.running.hear(words)
     }
 
-    /// Reclaims of the host's memory, oldest first.
+    /// Records of the reclaims of this host's lent memory, oldest first.
     #[track_caller]
     pub(super) fn log(&self) -> Vec<ReclaimRecord> {
         serde_json::from_value(self.owner("log")).unwrap()
     }
 
-    /// Output of `gleaner owner` on this host.
+    /// Output of the command `gleaner owner WORD` on this host.
     #[track_caller]
     fn owner(&self, word: &str) -> Value {
         let mut command = Command::new(program("gleaner").unwrap());
@@ -136,7 +137,7 @@ impl Host {
     }
 }
 
-/// A recruiter, and a client in its namespace.
+/// A recruiter, and a client that runs in the same namespace.
 pub(super) struct Recruiter {
     running: Mutex<Option<Running>>,
     config: PathBuf,
@@ -173,7 +174,7 @@ impl Recruiter {
         recruiter
     }
 
-    /// Starts the recruiter without any earlier state.
+    /// Starts the recruiter. It has no state of an earlier run.
     pub(super) fn run(&self) {
         let mut command = entering(
             &self.namespace.path(),
@@ -190,7 +191,7 @@ impl Recruiter {
         running.unwrap().kill();
     }
 
-    /// Waits for a log line with these words.
+    /// Waits until the recruiter logs a line that contains `words`.
     #[track_caller]
     fn hear(&self, words: &str) {
         self.running.lock().unwrap().as_ref().unwrap().hear(words);
@@ -226,18 +227,18 @@ impl Recruiter {
         self.post(&path, &json!({ "term_ms": lease.term_ms }))
     }
 
-    /// Waits until a lease with this key is granted.
+    /// Waits until the recruiter grants a lease with this key.
     #[track_caller]
     pub(super) fn grant(&self, key: &str, term_ms: i64) -> Lease {
         self.grant_to(&self.client, key, term_ms)
     }
 
-    /// The same for a client with another certificate.
+    /// Waits for a lease like [`Self::grant`], for a client with another certificate.
     #[track_caller]
     pub(super) fn grant_to(&self, client: &ureq::Agent, key: &str, term_ms: i64) -> Lease {
         let mut granted = Value::Null;
         wait_for("a lease", || {
-            // Repeat until the recruiter knows the host.
+            // The request is repeated until the recruiter knows a host.
             let request = lease_request(key, term_ms);
             let (status, answer) = self.ask_as(client, "/v1/leases", Some(&request));
             assert!(matches!(status, 201 | 503), "{answer}");
@@ -252,7 +253,7 @@ impl Recruiter {
         }
     }
 
-    /// The recruiter's view of a host; `None` if it does not know the host.
+    /// Entry of a host in the recruiter's list; `None` if the recruiter does not know the host.
     pub(super) fn host(&self, id: &str) -> Option<Value> {
         let (status, answer) = self.get("/v1/hosts");
         assert_eq!(status, 200, "{answer}");
@@ -261,7 +262,7 @@ impl Recruiter {
     }
 }
 
-/// A lease, and the term for which it is renewed.
+/// A granted lease, and the term to which it is renewed.
 pub(super) struct Lease {
     pub(super) id: String,
     pub(super) generation: u64,
@@ -269,7 +270,7 @@ pub(super) struct Lease {
     term_ms: i64,
 }
 
-/// Client with the certificate `NAME.crt`.
+/// HTTP client that shows the certificate `NAME.crt`.
 pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
     let paths = ClientPaths {
         certificate: folder.join(format!("{name}.crt")),
@@ -285,7 +286,7 @@ pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
         .into()
 }
 
-/// Asserts that the answer means "try later", and not "lost".
+/// Asserts that the answer tells the client to try again later, and not that the lease is lost.
 #[track_caller]
 fn is_out_of_reach((status, answer): &Answer) {
     assert_eq!(*status, 503, "{answer}");
@@ -295,14 +296,14 @@ fn is_out_of_reach((status, answer): &Answer) {
     assert!(answer["retry_in_ms"].as_i64() > Some(0), "{answer}");
 }
 
-/// Drops all packets on this host's cable, silently.
+/// Drops all packets on this host's cable, without notifying either side.
 pub(super) fn cut(recruiter: &Recruiter, host: &Host) {
     for end in [&recruiter.namespace, &host.namespace] {
         end.run("iptables", &format!("-A INPUT -i {} -j DROP", host.cable));
     }
 }
 
-/// Refuses new TCP connections over this host's cable, and resets existing ones.
+/// Resets all TCP connections over this host's cable, and refuses new ones.
 pub(super) fn reset(recruiter: &Recruiter, host: &Host) {
     for end in [&recruiter.namespace, &host.namespace] {
         let rule = "-p tcp -j REJECT --reject-with tcp-reset";
@@ -342,7 +343,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     let other = Host::start(folder, 1, &recruiter.namespace);
     wait_for("the other host", || {
         let host = recruiter.host(&other.id);
-        // The wait may be long, so that the lease needs renewal.
+        // The lease must be renewed meanwhile, since this may take longer than its term.
         let (status, answer) = recruiter.renew(&short);
         assert_eq!(status, 200, "{answer}");
         host.is_some_and(|host| host["quota"]["unleased_bytes"] == CAP_BYTES)

@@ -1,5 +1,5 @@
-//! A client whose certificate is revoked while its pages are on a memory server, over TLS between network
-//! namespaces.
+//! The certificate of a client is revoked while its pages are on a memory server. The connections use TLS
+//! between network namespaces.
 
 use super::client::{CLIENT, LEASE_BYTES};
 use super::pages::{credentials, qemu_io};
@@ -14,7 +14,7 @@ use std::process::{ChildStdin, Command, Stdio};
 
 const MIB: u64 = 1 << 20;
 
-/// A client with its lease.
+/// A client that has a lease.
 struct Borrower<'a> {
     namespace: &'a Namespace,
     credentials: PathBuf,
@@ -47,12 +47,12 @@ impl<'a> Borrower<'a> {
         command
     }
 
-    /// Runs `commands` over a new connection.
+    /// Runs `commands` over a new connection. Returns true if all succeeded, and the output.
     fn once(&self, commands: &[&str]) -> (bool, String) {
         qemu_io(self.command(), &self.image, commands)
     }
 
-    /// Opens a connection that stays open.
+    /// Opens a connection for several commands.
     fn connect(&self) -> Connection {
         let mut command = self.command();
         command.args(["--image-opts", &self.image]);
@@ -65,7 +65,7 @@ impl<'a> Borrower<'a> {
     }
 }
 
-/// A running qemu client, which executes commands one after another.
+/// A running qemu client. It executes commands one after another over the same connection.
 struct Connection {
     input: ChildStdin,
     running: Running,
@@ -113,7 +113,7 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
             "{said}"
         );
     }
-    // The first revocation list, without entries, arrives with the link.
+    // When the host connects to the recruiter, it receives the first revocation list, which is empty.
     wait_for("a revocation list", || host.lending().revocations.is_some());
     let before = host.lending();
     assert_eq!(before.revocations.unwrap().certificates_count, 0);
@@ -139,7 +139,7 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
         ("revoked", LEASE_BYTES)
     );
     assert!(last.bytes >= 4 * MIB, "{last:?}");
-    // The memory is free for others.
+    // The memory of the ended lease can be leased again.
     assert_eq!(
         after.quota.unleased_bytes,
         before.quota.unleased_bytes + LEASE_BYTES
@@ -148,7 +148,7 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
     let said = theirs.ask("read -P 7 0 4096");
     assert!(said.contains("failed") || said.contains("error"), "{said}");
     let (is_done, said) = revoked.once(&["read 0 4096"]);
-    // TLS fails before a lease is looked up.
+    // The new connection fails in TLS, and not because there is no such lease.
     assert!(!is_done && !said.contains("ask the recruiter"), "{said}");
     host.hear("invalid peer certificate: Revoked");
 

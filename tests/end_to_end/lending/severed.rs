@@ -1,5 +1,5 @@
-//! Pages on memory servers while the network to one of them is cut, and while the recruiter is killed: a
-//! program continues to write and verify, and nothing is wrong or lost.
+//! The network to a memory server is cut, or the recruiter is killed, while pages are on memory servers.
+//! Programs continue to write and verify, and no page may be wrong or lost.
 
 use super::clerk::{Clerk, DEVICE, Lenders};
 use super::load::{Load, Outcome};
@@ -12,20 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Pages of each program: together they use three quarters of the device.
+/// Number of pages of each program. Both programs together use three quarters of the device.
 const PAGES: usize = (24 * MIB / 4096) as usize;
 const PROGRAMS: u64 = 2;
-/// Maximum time of a request: the clerk waits two seconds for a silent server (`answer_timeout`), and ten if
-/// no other server has the page (`request_timeout`); the rest is for a busy machine.
+/// Maximum time of a request. The clerk waits two seconds for a silent server (`answer_timeout`), and ten if
+/// no other server has the page (`request_timeout`). The rest is for a busy machine.
 const NO_HANG: Duration = Duration::from_secs(60);
-/// Time for which the programs continue after a fault was noticed.
+/// Time for which the programs continue after a fault was noticed, before the fault is ended.
 const AFTER: Duration = Duration::from_secs(2);
 
-/// Programs that use the device and know the expected content.
+/// Programs that write to the device and know what each page must contain.
 struct Loads(Vec<Load>);
 
 impl Loads {
-    /// Starts the programs, and waits until all their pages are on servers, on both hosts.
+    /// Starts the programs, and waits until three quarters of their pages are on servers and both hosts have
+    /// some.
     fn start(lenders: &Lenders, clerk: &Clerk) -> Self {
         let device = Server::Unix(lenders.file(DEVICE));
         let load = |at| {
@@ -44,7 +45,7 @@ impl Loads {
         Self(loads)
     }
 
-    /// Lets the programs run while `work` runs.
+    /// Runs `work` while the programs run.
     fn during(&mut self, work: impl FnOnce()) {
         let has_ended = AtomicBool::new(false);
         let has_ended = &has_ended;
@@ -56,7 +57,7 @@ impl Loads {
                     }
                 });
             }
-            // The loads must end even if `work` panics.
+            // If `work` panics, the programs must end nevertheless.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             has_ended.store(true, Ordering::Relaxed);
             done.unwrap();
@@ -67,7 +68,7 @@ impl Loads {
         self.0.iter().map(|load| load.outcome).collect()
     }
 
-    /// Asserts that every page has the content written last, and that no request failed.
+    /// Asserts that every page contains what was last written to it, and that no request failed.
     #[track_caller]
     fn are_whole(&mut self, clerk: &Clerk) {
         self.0.iter_mut().for_each(Load::check_all);
@@ -85,7 +86,7 @@ impl Loads {
     }
 }
 
-/// Bytes used on each host, in the order of the hosts' numbers.
+/// Bytes that the clerk uses on each of the two hosts, in the order of the hosts' numbers.
 fn used_bytes(status: &Value) -> [u64; 2] {
     let servers = status["servers"].as_array().unwrap();
     [0, 1].map(|n: u64| {
@@ -97,7 +98,8 @@ fn used_bytes(status: &Value) -> [u64; 2] {
     })
 }
 
-/// Returns `Some(true)` if all of a host's servers are connected, `Some(false)` if none is.
+/// Returns `Some(true)` if the clerk is connected to all of a host's servers, `Some(false)` if to none, and
+/// otherwise `None`.
 fn is_up(status: &Value, host: &str) -> Option<bool> {
     let servers = status["servers"].as_array().unwrap();
     let own = servers.iter().filter(|server| server["host"] == host);
@@ -113,7 +115,7 @@ fn a_network_cut_while_pages_are_at_servers_costs_no_page_and_no_request() {
     let lenders = Lenders::start();
     let clerk = Clerk::start_with(&lenders, "placement = \"spread\"");
     let mut loads = Loads::start(&lenders, &clerk);
-    // Three rounds in CI; more in `make soak`.
+    // Three rounds by default, one for each kind of cut; `make soak` has more.
     let rounds = 2 + number("GLEANER_KILL_ROUNDS", 20) / 20;
     for round in 0..rounds {
         let host = &lenders.hosts[(round % 2) as usize];
@@ -178,7 +180,7 @@ fn a_recruiter_killed_while_pages_are_at_servers_finds_their_leases_again() {
             hosts.all(|host| host.lending().linked_recruiters.is_empty())
         });
         std::thread::sleep(AFTER);
-        // Nothing more was leased, and nothing was revoked.
+        // Without a recruiter, no lease was granted, and none was revoked.
         assert_eq!(held(), before);
         let began = Instant::now();
         lenders.recruiter.run();
@@ -186,7 +188,7 @@ fn a_recruiter_killed_while_pages_are_at_servers_finds_their_leases_again() {
             before.is_subset(&known()) && known() == held()
         });
         println!("known again after {:?}", began.elapsed());
-        // The clerk's renewals reach the hosts again.
+        // Through the new recruiter, the clerk's renewals reach the hosts again: the remaining terms rise.
         let least = |leases: &BTreeSet<String>| {
             let hosts = lenders.hosts.iter().flat_map(|host| host.lending().leases);
             let own = hosts.filter(|lease| leases.contains(&lease.lease_id));

@@ -1,5 +1,5 @@
-//! TLS on a memory server's port for pages: it is started once, and nothing sent before it is valid within
-//! it.
+//! TLS on a memory server's port for pages. It can be started only once on a connection, and nothing that was
+//! sent before TLS is valid within it.
 
 use super::client::CLIENT;
 use super::partition::{HOST, Host, LONG_TERM_MS, PAGES_PORT, Recruiter};
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection after NBD's greeting.
+/// Opens a connection, and completes the greetings of the NBD protocol.
 fn greeted() -> TcpStream {
     let mut stream = TcpStream::connect((HOST[0], PAGES_PORT)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -36,7 +36,7 @@ fn an_option(number: u32, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Data of `INFO` and `GO`.
+/// Data that the options `INFO` and `GO` have in the NBD protocol, for this export.
 fn named(export: &str) -> Vec<u8> {
     let mut data = (export.len() as u32).to_be_bytes().to_vec();
     data.extend(export.as_bytes());
@@ -44,7 +44,7 @@ fn named(export: &str) -> Vec<u8> {
     data
 }
 
-/// Kind and data of the next answer.
+/// Reads the next reply; returns its kind and data.
 fn answer(stream: &mut impl Read) -> (u32, Vec<u8>) {
     let mut head = [0; 20];
     stream.read_exact(&mut head).unwrap();
@@ -55,7 +55,7 @@ fn answer(stream: &mut impl Read) -> (u32, Vec<u8>) {
     (word(12), data)
 }
 
-/// Kind of the reply to an option.
+/// Sends an option; returns the kind of the reply.
 fn ask(stream: &mut (impl Read + Write), number: u32, data: &[u8]) -> u32 {
     stream.write_all(&an_option(number, data)).unwrap();
     stream.flush().unwrap();
@@ -107,7 +107,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         StreamOwned::new(connection, stream)
     };
     within(&recruiter.namespace.path(), || {
-        // Before STARTTLS every other option is refused, and STARTTLS may have no data.
+        // Before STARTTLS, every other option is rejected. STARTTLS itself must not have data.
         let mut stream = greeted();
         for number in [option::LIST, option::INFO, option::GO, 77] {
             assert_eq!(
@@ -120,7 +120,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
             reply::ERR_INVALID
         );
         assert_eq!(ask(&mut stream, option::STARTTLS, &[]), reply::ACK);
-        // Within TLS, STARTTLS is refused each time, and the negotiation continues.
+        // Within TLS, every STARTTLS is rejected, and the negotiation continues.
         let mut tls = secured(stream);
         for _ in 0..3 {
             assert_eq!(ask(&mut tls, option::STARTTLS, &[]), reply::ERR_POLICY);
@@ -129,7 +129,8 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         assert_eq!(ask(&mut tls, option::GO, &named(&export)), reply::INFO);
         assert_eq!(answer(&mut tls).0, reply::ACK);
 
-        // Bytes sent together with STARTTLS do not count as an option within TLS.
+        // An option that is sent together with STARTTLS, before TLS, must not count as sent within TLS: the
+        // connection is closed.
         let mut stream = greeted();
         let both = [
             an_option(option::STARTTLS, &[]),
@@ -139,7 +140,8 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         assert_eq!(answer(&mut stream).0, reply::ACK);
         assert!(is_closed(&mut stream));
 
-        // A handshake before STARTTLS, and a handshake within TLS.
+        // The connection is also closed after a TLS handshake before STARTTLS, and after a handshake within
+        // TLS.
         let mut stream = secured(greeted());
         assert!(stream.write_all(&an_option(option::LIST, &[])).is_err() || is_closed(&mut stream));
         let mut stream = greeted();
@@ -150,7 +152,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         tls.flush().unwrap();
         assert!(is_closed(&mut tls));
 
-        // An honest client is served afterwards.
+        // After all this, an honest client is served.
         let server = Server::Tcp(format!("{}:{PAGES_PORT}", HOST[0]));
         let tls = Tls {
             config: config.clone(),

@@ -1,4 +1,5 @@
-//! From the owner's absence to a lease, and from the owner's return to the reclaim.
+//! One round of lending: an idle host lends, a client gets a lease, the owner returns, and the memory is
+//! reclaimed.
 
 use super::client::{CLIENT, LEASE_BYTES, lease_request};
 use super::cluster::{CAP_BYTES, Cluster};
@@ -6,7 +7,8 @@ use crate::delivery::running::wait_for;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Maximum time: milliseconds on an idle machine; a gradual rise would take three minutes.
+/// Maximum time for the reclaim. It takes milliseconds on an idle machine; if memory were returned gradually,
+/// it would take minutes.
 const AT_ONCE: Duration = Duration::from_secs(15);
 
 #[test]
@@ -20,7 +22,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     let request = lease_request("whole", 60_000);
     let mut granted = None;
     wait_for("a lease", || {
-        // A recruiter that has just started waits for an announcement interval, and says so.
+        // A recruiter that has just started answers 503 for one announcement interval.
         let (status, answer) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
         assert!(matches!(status, 201 | 503), "{answer}");
         granted = (status == 201).then_some(answer);
@@ -34,7 +36,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     assert_eq!(lending.quota.lent_bytes, LEASE_BYTES);
     assert_eq!(lending.linked_recruiters.len(), 1);
     assert_eq!(lease["lease_id"], lending.leases[0].lease_id.as_str());
-    // The same key gives the same lease.
+    // A request with the same key gets the same lease.
     let (status, again) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
     assert_eq!(
         (status, &again["leases"][0]["lease_id"]),
@@ -62,7 +64,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
         (back.peak_lent_bytes, back.remaining_lent_bytes),
         (LEASE_BYTES, 0)
     );
-    // Nothing was written, so that no memory had to be reclaimed.
+    // Nothing was written to the lease, so that no memory had to be returned: 0 bytes.
     assert_eq!(
         (back.bytes, &back.clients[..]),
         (0, &[CLIENT.to_owned()][..])

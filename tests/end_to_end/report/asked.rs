@@ -1,4 +1,4 @@
-//! The time of a report, and of its comparison.
+//! Tests of the time that a report covers, and of the time with which it is compared.
 
 use super::{fortnight, json, made, report, said, synth, text};
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn at(text: &str) -> i64 {
     gleaner_dataset::instant_ms(text).unwrap()
 }
 
-/// Number of samples, first and last time of the only host.
+/// Number of samples, and time of the first and last sample, of the only host.
 fn coverage(report: &Value) -> (i64, i64, i64) {
     let row = &report["tables"]["coverage"]["rows"][0];
     let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}")) as i64;
@@ -72,7 +72,7 @@ fn weeks_in_which_clocks_change_have_the_hours_that_they_had() {
         let berlin = ["--week", week, "--time-zone", "Europe/Berlin"];
         let (samples, first, last) = coverage(&asked(&dataset, &berlin));
         assert_eq!((at(until) - at(from)) / HOUR_MS, hours);
-        // One sample every half hour, with a small jitter.
+        // The host has a sample every half hour, with a small jitter: one more or less may be in the week.
         assert!((samples - 2 * hours).abs() <= 1, "{week}: {samples}");
         assert!(
             (at(from)..at(from) + HOUR_MS / 2).contains(&first),
@@ -104,7 +104,7 @@ fn a_week_is_compared_with_the_week_before_where_there_is_one() {
     assert!(!compared(&alone), "{}", alone["lead"]);
     let first = asked(fortnight(), &["--week", "2026-W46"]);
     assert!(!compared(&first), "{}", first["lead"]);
-    // The findings of the week are the same without the comparison.
+    // The comparison does not change the findings of the week itself.
     assert_eq!(coverage(&week), coverage(&alone));
 }
 
@@ -117,7 +117,7 @@ fn a_time_before_with_nothing_or_little_is_not_compared() {
         let lead = report["lead"].as_str().unwrap();
         assert!(!lead.contains("before"), "{lead}");
     }
-    // One second between two samples, on a day with samples.
+    // A second between two samples has no samples, although the day has: exit code 3.
     let moment = [
         "--from",
         "2026-11-10T12:00:00Z",

@@ -1,4 +1,4 @@
-//! Companion files of a page.
+//! Tests of the companion files of a report's page.
 
 use super::{fortnight, json, made, names, report, said, text};
 use std::fs;
@@ -19,7 +19,7 @@ fn companions_lie_beside_the_page_and_old_tables_go() {
     );
     assert!(text(&page).ends_with("</html>\n") || text(&page).ends_with("</html>"));
     assert!(text(folder.path().join("week.md")).starts_with("# Memory of 4 hosts\n"));
-    // The same tables with equally many rows.
+    // The JSON document and the CSV files have the same tables, with equally many rows.
     let document = json(folder.path().join("week.json"));
     let in_json = document["tables"].as_object().unwrap();
     let mut expected: Vec<String> = in_json.keys().map(|name| format!("{name}.csv")).collect();

@@ -1,4 +1,4 @@
-//! The folder of weeks and its index.
+//! Tests of the folder of weekly reports and of its index.
 
 use super::{fortnight, made, names, report, text};
 use std::fs;
@@ -13,7 +13,7 @@ fn into(folder: &Path, week: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Weeks in the index, in order.
+/// Names of the weeks in the index, in its order.
 fn listed(folder: &Path) -> Vec<String> {
     let index = text(folder.join("index.html"));
     let links = index.split("<h2><a href=\"").skip(1);
@@ -30,8 +30,8 @@ const WEEK: [&str; 5] = [
     "2026-W47.summary.json",
 ];
 
-/// Weekly reports name hosts and users: other local users can read none of them,
-/// whatever the umask.
+/// Weekly reports contain names of hosts and users. Other local users must not be able to read any of them,
+/// whatever the umask is.
 #[test]
 fn other_users_do_not_read_the_weeks() {
     let parent = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn what_was_killed_leaves_nothing_half() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // In the middle of writing.
+    // Wait until the command is writing files, and kill it then.
     let deadline = Instant::now() + Duration::from_secs(300);
     let is_new = |name: &String| name.starts_with(".gleaner-new-");
     while !names(folder.path()).iter().any(is_new) {
@@ -147,7 +147,7 @@ fn what_was_killed_leaves_nothing_half() {
             "{week}"
         );
     }
-    // A file such as a killed run leaves.
+    // A killed run may leave such a file. The next run removes it.
     fs::write(folder.path().join(".gleaner-new-1"), "<html>").unwrap();
     made(into(folder.path(), "2026-W47", &[]).output().unwrap());
     assert_eq!(listed(folder.path()), ["2026-W47", "2026-W46"]);

@@ -1,12 +1,13 @@
-//! Messages passed to the local mail system. Whether programs can read them is tested in
-//! tests/readers/test_report.py.
+//! Tests of the messages that are passed to the local mail system. tests/readers/test_report.py tests whether
+//! other programs can read them.
 
 use super::{fortnight, made, report, said, text};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A fake sendmail that stores its input in the files `args` and `message`.
+/// Creates a fake sendmail, which stores its arguments in the file `args` and its input in `message`; returns
+/// its path.
 fn sendmail(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("sendmail");
     let here = folder.display();
@@ -19,7 +20,7 @@ fn sendmail(folder: &Path, script: &str) -> PathBuf {
     path
 }
 
-/// Names and values of the header fields, unfolded.
+/// Names and values of the header fields of a message. Fields that were folded into several lines are joined.
 fn header(message: &str) -> Vec<(String, String)> {
     let (header, _) = message.split_once("\r\n\r\n").unwrap();
     let unfolded = header.replace("\r\n ", " ").replace("\r\n\t", " ");
@@ -112,7 +113,7 @@ fn a_page_too_large_is_linked_instead() {
         );
         let message = text(folder.path().join("message"));
         assert!(!message.contains("filename=") && message.len() < 200_000);
-        // Quoted-printable folds long lines.
+        // Join the lines that quoted-printable has folded.
         message.replace("=\r\n", "")
     };
     let reports = folder.path().join("reports");
@@ -138,7 +139,8 @@ fn a_page_too_large_is_linked_instead() {
 #[test]
 fn a_mail_system_that_refuses_is_told_and_the_page_stays() {
     let folder = tempfile::tempdir().unwrap();
-    // This sendmail reads nothing: the broken pipe must not hide its failure.
+    // This sendmail fails without reading its input. The report's error must be sendmail's, and not the
+    // broken pipe.
     let refuses = sendmail(folder.path(), "echo 'no such user' >&2; exit 67");
     let with = |sendmail: &Path| {
         let args = [
@@ -208,7 +210,7 @@ fn a_test_message_needs_no_dataset() {
     ] {
         assert!(message.contains(wanted), "no {wanted} in\n{message}");
     }
-    // No recipient is given.
+    // `--mail-test` without a recipient is a wrong usage.
     let alone = super::gleaner()
         .args(["report", "--mail-test"])
         .output()

@@ -1,4 +1,4 @@
-//! `gleaner report` as it is run every Monday: requested time, comparison, companion files, mail.
+//! `gleaner report` in its weekly use: requested time, comparison, companion files, mail.
 
 mod asked;
 mod beside;
@@ -29,7 +29,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Four synthetic hosts from Monday of week 46 to Monday of week 48, generated once.
+/// Dataset of four synthetic hosts from Monday of week 46 to Monday of week 48. It is generated once for all
+/// tests.
 fn fortnight() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -52,7 +53,7 @@ fn synth(folder: &Path, args: &[&str]) {
     made(command.args(args).output().unwrap());
 }
 
-/// Command `gleaner report` for `dataset`; few resamples are enough here.
+/// Command `gleaner report` for `dataset`, with few bootstrap resamples to save time.
 fn report(dataset: &Path, args: &[&str]) -> Command {
     let mut command = gleaner();
     command

@@ -1,4 +1,4 @@
-//! `gleaner report` without a dataset: for this host's own trace.
+//! `gleaner report` without a dataset makes a report of this host's own trace.
 
 use super::{gleaner, made, said, text};
 use gleaner_tests::program;
@@ -45,7 +45,7 @@ fn of_this_host() {
     assert_eq!(told, format!("Report: {}\n", page.display()));
     let host = rustix::system::uname();
     assert!(text(&page).contains(&format!("Memory of {}", host.nodename().to_string_lossy())));
-    // The temporary export is removed with the command's end.
+    // The report's temporary export was removed when the command ended.
     assert_eq!(super::names(&kept), Vec::<String>::new());
 }
 

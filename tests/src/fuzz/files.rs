@@ -1,4 +1,4 @@
-//! Decoders of files: the kernel's, Gleaner's, and those of other programs.
+//! Decoders of files: of the kernel's files, Gleaner's own, and those of other programs.
 
 use super::folder;
 use clap::Parser;
@@ -14,13 +14,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Number chosen by the first byte, and the other bytes.
+/// Number below `count` that the first byte selects, and the other bytes.
 fn chosen(bytes: &[u8], count: u8) -> Option<(u8, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     Some((first.wrapping_sub(b'0') % count, rest))
 }
 
-/// Certificates, tokens and revocation lists.
+/// Decodes certificates, tokens and revocation lists.
 pub(super) fn certificate(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -33,14 +33,14 @@ pub(super) fn certificate(bytes: &[u8]) {
     let _ = in_a_file("revoked.pem", bytes, |path| {
         let _ = gleaner_trust::revocation_dates(path);
     });
-    // The corpus has one list that this authority signed; its key no longer
-    // exists.
+    // This authority signed only one list, which is in the corpus. Its key no longer exists, so that no input
+    // can contain another valid list.
     let authority = include_str!("../../../fuzz/corpus/certificate/authority");
     let signed = gleaner_trust::count_signed_lists(text, authority);
     assert!(signed.unwrap_or(0) <= 1, "a list that nobody signed");
 }
 
-/// Configuration of two daemons.
+/// Reads the bytes as the configuration of two daemons.
 pub(super) fn config(bytes: &[u8]) {
     let _ = in_a_file("daemon.toml", bytes, |path| {
         let path = path.display().to_string();
@@ -55,7 +55,7 @@ pub(super) fn config(bytes: &[u8]) {
     });
 }
 
-/// The file of a dataset's samples, beside a manifest that lists it.
+/// Reads the bytes as a dataset's file of samples, beside a manifest that lists the file.
 pub(super) fn dataset_file(bytes: &[u8]) {
     let golden = crate::repository().join("dataset/golden/v5");
     let read = || -> io::Result<()> {
@@ -78,7 +78,7 @@ pub(super) fn dataset_file(bytes: &[u8]) {
     let _ = read();
 }
 
-/// A dataset's manifest, without any file.
+/// Reads the bytes as the manifest of a dataset that has no files.
 pub(super) fn manifest(bytes: &[u8]) {
     let write = || -> io::Result<()> {
         let dataset = folder()?;
@@ -100,13 +100,14 @@ fn all_rows(dataset: &Path) {
     }
 }
 
-/// A segment of the collector's journal: no byte is both in an entry and lost.
+/// Reads the bytes as a segment of the collector's journal. No byte may count both as part of an entry and as
+/// lost.
 pub(super) fn journal(bytes: &[u8]) {
     let (entries, lost) = gleaner_collector::journal::count_entries(bytes);
     assert!(lost <= bytes.len() && (entries == 0 || lost < bytes.len()));
 }
 
-/// Traces and streams of other programs; the first byte selects the format.
+/// Reads the bytes as a trace or stream of another program. The first byte selects the format.
 pub(super) fn import(bytes: &[u8]) {
     let Some((which, rest)) = chosen(bytes, 8) else {
         return;
@@ -126,7 +127,7 @@ pub(super) fn import(bytes: &[u8]) {
             });
         }
         4 => {
-            // A mapping, an empty line, and the text to map.
+            // The input is a mapping, an empty line, and the text that the mapping describes.
             let text = String::from_utf8_lossy(rest);
             let (mapping, rows) = text.split_once("\n\n").unwrap_or((&text, ""));
             let Ok(mapping) = Mapping::parse(path, mapping) else {
@@ -162,12 +163,12 @@ fn readings(importer: &mut impl Importer) {
 
 fn requests(path: &Path, format: &Format) {
     if let Ok(requests) = open(path, format, 0) {
-        // Compressed bytes may contain very many requests.
+        // Only the first requests are read, since compressed bytes may contain very many.
         let _ = requests.take(1 << 16).count();
     }
 }
 
-/// Files of /proc and /sys; the first byte selects the file.
+/// Reads the bytes as a file of /proc or /sys. The first byte selects the file.
 pub(super) fn proc(bytes: &[u8]) {
     let Some((which, text)) = chosen(bytes, 16) else {
         return;

@@ -1,7 +1,7 @@
-//! Every decoder of external data, as a function of bytes: `fuzz/` runs them under libFuzzer (`make soak`),
-//! and the end-to-end tests replay `fuzz/corpus` through them.
+//! All decoders of external data, each as a function of bytes. `fuzz/` runs them under libFuzzer (`make
+//! soak`), and the end-to-end tests run `fuzz/corpus` through them.
 //!
-//! A decoder may reject anything; it must not panic, allocate without limit, or write what it cannot read
+//! A decoder may reject any input. It must not panic, allocate without limit, or write what it cannot read
 //! again.
 
 mod files;
@@ -9,7 +9,7 @@ mod wire;
 
 use std::path::Path;
 
-/// A decoder with its name, that of its folder in `fuzz/corpus`.
+/// Name of a decoder, and the decoder. The decoder's folder in `fuzz/corpus` has the same name.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All decoders under test.
@@ -28,14 +28,14 @@ pub const TARGETS: [Target; 12] = [
     ("proc", files::proc),
 ];
 
-/// The decoder with this name.
+/// Finds the decoder with this name.
 #[must_use]
 pub fn target(name: &str) -> Option<fn(&[u8])> {
     let found = TARGETS.iter().find(|(own, _)| *own == name);
     found.map(|(_, run)| *run)
 }
 
-/// A folder in memory if possible: a fuzzer writes thousands of files per second.
+/// Creates a temporary folder, in memory if possible: a fuzzer writes thousands of files per second.
 fn folder() -> std::io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {

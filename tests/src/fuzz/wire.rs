@@ -1,4 +1,4 @@
-//! Decoders of data from sockets.
+//! Decoders of data that arrive over sockets.
 
 use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
@@ -10,7 +10,7 @@ use gleaner_schemas::live::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A host's batch, as the collector decodes it.
+/// Decodes a batch from a host, as the collector does.
 pub(super) fn batch(bytes: &[u8]) {
     let limits = Limits {
         compressed_bytes: 1 << 20,
@@ -21,7 +21,7 @@ pub(super) fn batch(bytes: &[u8]) {
     }
 }
 
-/// Lines of a host's link, as the recruiter enters them into its registry.
+/// Reads the lines of a host's link into a registry, as the recruiter does.
 pub(super) fn link(bytes: &[u8]) {
     let settings = Settings {
         announce_every_ms: 10_000,
@@ -52,8 +52,8 @@ pub(super) fn link(bytes: &[u8]) {
     }
 }
 
-/// A JSON message of each protocol: a decoded message can be encoded, and an encoded one can be
-/// decoded.
+/// Decodes a JSON message of each protocol. If that succeeds, the message can be encoded, and the result can
+/// be decoded again.
 pub(super) fn messages(bytes: &[u8]) {
     again::<HostMessage>(bytes);
     again::<RecruiterMessage>(bytes);
@@ -79,12 +79,12 @@ fn again<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
     );
 }
 
-/// A server's whole side of a connection, as the clerk reads it.
+/// Reads all bytes that a server sends on a connection, as the clerk does.
 pub(super) fn nbd_client(bytes: &[u8]) {
     let _ = gleaner_paging::nbd::fuzz::client(bytes, gleaner_paging::device::run::count_answers);
 }
 
-/// A client's whole side of a connection, as the memory server reads it.
+/// Reads all bytes that a client sends on a connection, as the memory server does.
 pub(super) fn nbd_server(bytes: &[u8]) {
     let _ = gleaner_paging::nbd::fuzz::server(bytes);
 }

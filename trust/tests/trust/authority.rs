@@ -1,4 +1,4 @@
-//! An authority's certificates, records and revocations.
+//! Tests of the certificates that an authority makes, of its register, and of revocations.
 
 use crate::deployment::{Deployment, HOST, OTHER_HOST, collector, host, reader};
 use gleaner_trust::certificate::{self, dates, renewal_due};
@@ -28,7 +28,7 @@ fn keys_are_their_owners_alone() {
     assert_eq!(mode("tokens"), 0o700);
     let left = fs::read_dir(deployment.path("pki")).unwrap();
     let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 6, "{left:?}"); // nothing temporary: three files, two folders, the lock
+    assert_eq!(left.len(), 6, "{left:?}"); // three files, two folders, the lock; no temporary file
 }
 
 #[test]
@@ -38,11 +38,12 @@ fn folders_above_the_authoritys_stay_open() {
     Authority::init(&pki, "test", 3650).unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&pki) & 0o777, 0o700);
-    // Any bits that the umask leaves: the collector's user must be able to enter its own folder.
+    // The folder above has the mode of any new folder: the collector's user must be able to pass through it
+    // to its own folder.
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
     assert_eq!(mode(pki.parent().unwrap()), mode(&plain));
-    // The error names the file that is in the way.
+    // If a file is in the way of the folder, the error names that file.
     let in_the_way = folder.path().join("file");
     fs::write(&in_the_way, "").unwrap();
     let refused = Authority::init(&in_the_way, "test", 3650).err().unwrap();
@@ -169,7 +170,7 @@ fn dates_and_renewal() {
     assert!(dates.from < now && dates.until > now + 89 * DAY);
     let due = |days: u32| renewal_due(&issued.certificate_pem, now + days * DAY).unwrap();
     assert!(!due(0) && !due(58) && due(61) && due(200));
-    // No certificate outlives the authority.
+    // No certificate is valid for longer than the authority's own.
     let issued = deployment.authority.issue(&host(HOST), u32::MAX).unwrap();
     let until = certificate::dates(&issued.certificate_pem).unwrap().until;
     assert_eq!(until, deployment.authority.dates().until);
@@ -178,7 +179,8 @@ fn dates_and_renewal() {
 #[test]
 fn a_request_brings_its_key_and_no_more() {
     let deployment = Deployment::new();
-    // The request asks for an authority's, another host's and a web server's certificate.
+    // The request asks to be an authority, to be another host, and for a server's DNS name. None of this is
+    // granted.
     let key = rcgen::KeyPair::generate().unwrap();
     let mut asked = rcgen::CertificateParams::new(vec!["collector.example".to_owned()]).unwrap();
     asked.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -192,7 +194,8 @@ fn a_request_brings_its_key_and_no_more() {
     let (_, parsed) = x509_parser::parse_x509_certificate(&certificate).unwrap();
     assert!(!parsed.is_ca());
     let names = parsed.subject_alternative_name().unwrap().unwrap();
-    // The host's id for clients of its memory server, and its identity for our servers.
+    // Two names: the host's id, by which clients find its memory server, and the URI, by which our servers
+    // identify the host.
     assert_eq!(names.value.general_names.len(), 2);
     let usage = parsed.extended_key_usage().unwrap().unwrap().value;
     assert!(usage.client_auth && usage.server_auth && !usage.any);
@@ -303,7 +306,7 @@ fn revoked_by_serial_host_reader_or_file() {
     deployment.write("collector", &issued);
     let revoke = |which: &str| authority.revoke(which).unwrap().len();
     assert_eq!(revoke(HOST), 2);
-    assert_eq!(revoke(HOST), 0); // nothing is newly revoked
+    assert_eq!(revoke(HOST), 0); // no certificate is newly revoked
     assert_eq!(revoke("ada"), 1);
     let file = deployment.path("collector.crt");
     assert_eq!(revoke(file.to_str().unwrap()), 1);
@@ -311,7 +314,7 @@ fn revoked_by_serial_host_reader_or_file() {
     let left = |r: &&gleaner_trust::Record| r.revoked.is_none();
     let left: Vec<_> = listed.iter().filter(left).collect();
     assert_eq!(left.len(), 1);
-    // A serial number as OpenSSL prints it.
+    // `revoke` also takes a serial number as OpenSSL prints it: upper case, with colons.
     let serial = left[0].serial.to_uppercase();
     let pairs: Vec<_> = serial.as_bytes().chunks(2).collect();
     assert_eq!(revoke(&String::from_utf8(pairs.join(&b':')).unwrap()), 1);
@@ -329,7 +332,7 @@ fn revocations_at_once_are_all_kept() {
     std::thread::scope(|s| {
         for id in &ids {
             s.spawn(|| {
-                // Opened each time, like a separate process.
+                // Each thread opens the authority anew, as a separate process would.
                 let authority = Authority::open(&folder).unwrap();
                 authority.issue(&host(id), 90).unwrap();
                 assert_eq!(authority.revoke(id).unwrap().len(), 1);
@@ -365,7 +368,8 @@ fn a_host_renews_until_it_is_revoked() {
     assert!(matches!(refused, Err(TrustError::NotRenewable)));
 }
 
-/// The service that reads a key can still read it after the yearly renewal, which names no group.
+/// The service that reads a key must still be able to read it after the yearly renewal, although the
+/// renewal's command names no group.
 #[test]
 fn a_renewed_key_stays_readable_to_its_group() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -394,7 +398,7 @@ fn a_renewed_key_stays_readable_to_its_group() {
     issue(None);
     let (own, alone) = who_reads();
     assert_eq!(alone, 0o600);
-    // Root can give a file to any group, other users only to their own.
+    // Root can give a file to any group, other users only to a group of their own.
     let group = if rustix::process::geteuid().is_root() {
         own + 54_321
     } else {

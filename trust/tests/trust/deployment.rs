@@ -1,5 +1,5 @@
-//! An authority with certificates in files, and connections over loopback between the certificates'
-//! holders.
+//! An authority with certificates in files, and connections over loopback between holders of the
+//! certificates.
 
 use gleaner_trust::{
     AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, IssuedCertificate, Role, ServerPaths,
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) const HOST: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const OTHER_HOST: &str = "fedcba9876543210fedcba9876543210";
 
-/// Timeout, long enough for a machine that is building something.
+/// Time limit of connections. It is long enough for a machine that compiles at the same time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Deployment {
@@ -57,7 +57,7 @@ impl Deployment {
         self.folder.path().join(name)
     }
 
-    /// Writes `NAME.crt` and `NAME.key`.
+    /// Writes a certificate to `NAME.crt` and its key to `NAME.key`.
     pub(crate) fn write(&self, name: &str, issued: &IssuedCertificate) {
         replace(&self.path(&format!("{name}.key")), &issued.key_pem);
         replace(&self.path(&format!("{name}.crt")), &issued.certificate_pem);
@@ -102,21 +102,21 @@ impl Deployment {
     }
 }
 
-/// Replaces a file atomically, as writers should: under another name first, then renamed.
+/// Replaces a file atomically, as all writers of these files should: writes a new file and renames it.
 pub(crate) fn replace(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     fs::write(&beside, text).unwrap();
     fs::rename(beside, path).unwrap();
 }
 
-/// Each side's view of a connection.
+/// Outcome of a connection as each of its two sides saw it.
 #[derive(Debug)]
 pub(crate) struct ConnectionViews {
     /// The client's certificates, or the server's reason for rejecting it.
     pub(crate) by_server: Result<Vec<CertificateDer<'static>>, String>,
     /// The server's certificates, or the reason why the client did not receive the greeting.
     pub(crate) by_client: Result<Vec<CertificateDer<'static>>, String>,
-    /// True if certificates were checked, false if an earlier connection was resumed.
+    /// True if the certificates were checked in a full handshake, false if an earlier session was resumed.
     pub(crate) in_full: bool,
 }
 
@@ -131,8 +131,8 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> C
             patient(listener.accept().unwrap().0),
         );
         let greeted = stream.write_all(b"hello");
-        // Read until the client closes: closing with unread bytes would reset the connection, and
-        // the client might never receive the greeting.
+        // Read until the client closes the connection. If the server closed it with unread bytes, the
+        // connection would be reset, and the client might never receive the greeting.
         let read = greeted.and_then(|()| {
             stream.conn.send_close_notify();
             stream.flush()?;
@@ -170,7 +170,7 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> C
     }
 }
 
-/// Sends the other side the reason of a failure, or nothing if all is well. Flushing the stream
+/// Sends pending alerts, which tell the other side why the handshake failed. Flushing the stream instead
 /// would wait for the rest of a handshake that never arrives.
 fn send_alert<D>(connection: &mut rustls::ConnectionCommon<D>, socket: &mut TcpStream) {
     while connection.wants_write() && connection.write_tls(socket).is_ok() {}

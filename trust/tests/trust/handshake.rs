@@ -1,4 +1,4 @@
-//! Accepted and rejected peers, in real handshakes.
+//! Checks in real handshakes which peers are accepted and which are rejected.
 
 use crate::deployment::{ConnectionViews, Deployment, HOST, collector, connect, host, reader};
 use gleaner_trust::{
@@ -12,8 +12,7 @@ fn peer(met: &ConnectionViews) -> Peer {
     Peer::of(&met.by_server.as_ref().unwrap()[0]).unwrap()
 }
 
-/// Checks that the server rejected the client for this reason, and that the client received this
-/// alert.
+/// Asserts that the server rejected the client for this reason, and that the client received this alert.
 #[track_caller]
 fn assert_refused(met: &ConnectionViews, reason: &str, alert: &str) {
     let by_server = met.by_server.as_ref().unwrap_err();
@@ -31,7 +30,7 @@ fn hosts_and_people_are_let_in_by_role_and_name() {
     assert_eq!(met.by_client.unwrap().len(), 1);
     let met = connect(server.config(), deployment.client(&reader("ada@lab")));
     assert_eq!(peer(&met), Peer::Reader("ada@lab".to_owned()));
-    // One name with two roles: the certificate tells the role.
+    // The same name in certificates of different roles: the certificate says which role its holder has.
     let name = || "ada@lab".to_owned();
     let met = connect(
         server.config(),
@@ -50,7 +49,7 @@ fn another_authoritys_client_is_refused() {
     let (ours, theirs) = (Deployment::new(), Deployment::new());
     theirs.issue("host", &host(HOST));
     let mut paths = theirs.client_paths("host");
-    paths.authority = ours.authority.certificate_path(); // the server trusts us; we do not trust it
+    paths.authority = ours.authority.certificate_path(); // the client trusts the server, but not the reverse
     let client = gleaner_trust::ClientTrust::load(&paths).unwrap();
     let met = connect(ours.server().config(), client.credentials().config());
     assert_refused(&met, "UnknownIssuer", "UnknownCA");
@@ -128,7 +127,7 @@ fn nobody_but_a_collector_serves_as_one() {
     let deployment = Deployment::new();
     let client = deployment.client(&host(HOST));
     let refusals = [
-        // A host serves pages, but only under its own id.
+        // A host's certificate is valid for a server of pages, but only under the host's id.
         (host(HOST), "not valid for name"),
         (reader("ada"), "extended key usage for server"),
     ];
@@ -183,7 +182,8 @@ fn without_a_certificate_only_where_allowed() {
     let met = connect(lenient.config(), anonymous);
     assert_eq!(met.by_server.unwrap(), []);
     assert!(met.by_client.is_ok());
-    // A certificate that is shown must be valid even there.
+    // This server also accepts clients without a certificate. Nevertheless, a certificate that is shown must
+    // be valid.
     let client = deployment.client(&host(HOST));
     deployment.authority.revoke(HOST).unwrap();
     lenient.reload_if_changed().unwrap();
@@ -241,7 +241,7 @@ fn a_connection_that_lasts_is_checked_again() {
     assert!(server.recheck(&[], now).is_err());
     let generation = server.generation();
     deployment.authority.revoke(HOST).unwrap();
-    server.recheck(&certificates, now).unwrap(); // not known to this server yet
+    server.recheck(&certificates, now).unwrap(); // this server has not loaded the new list yet
     assert!(server.reload_if_changed().unwrap());
     assert_eq!(server.generation(), generation + 1);
     let revoked = server.recheck(&certificates, now).unwrap_err();

@@ -1,4 +1,4 @@
-//! Certificates and requests made to do harm: they cause errors, never a panic or a wrong identity.
+//! Malicious and damaged certificates and requests. They cause errors, but never a panic or a wrong identity.
 
 use crate::deployment::{Deployment, HOST, collector, host, reader};
 use gleaner_trust::{KeyAndRequest, Peer, TrustError};
@@ -12,7 +12,7 @@ fn der(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
-/// A certificate with any names, as a foreign authority might make.
+/// A certificate with arbitrary names, as a foreign authority might make it.
 fn with_names(common_name: Option<&str>, names: Vec<SanType>) -> CertificateDer<'static> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -79,7 +79,7 @@ fn names_are_read_strictly() {
             "{wrong}: {found:?}"
         );
     }
-    // A certificate with two identities has none, even if both are equal.
+    // A certificate with two of Gleaner's URIs is rejected, even if the two are equal.
     for second in [own.as_str(), "gleaner:reader:ada"] {
         assert!(peer(None, vec![uri(&own), uri(second)]).is_err());
     }
@@ -96,7 +96,7 @@ fn what_follows_a_certificate_is_not_overlooked() {
     assert!(Peer::of(&bytes.into()).is_err());
 }
 
-/// Valid inputs, to be mutated.
+/// Valid certificates and a valid request, which the tests mutate.
 struct Seeds {
     deployment: Deployment,
     certificates: Vec<Vec<u8>>,
@@ -129,7 +129,7 @@ static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
     }
 });
 
-/// A change of some bytes: set, removed, inserted, or truncated.
+/// A mutation: bytes are changed, removed or inserted, or the rest is cut off.
 #[derive(Debug, Clone)]
 enum Change {
     Set(usize, u8),
@@ -190,7 +190,7 @@ fn key_of_request(der: &[u8]) -> Vec<u8> {
     parsed.certification_request_info.subject_pki.raw.to_vec()
 }
 
-/// Base64 of RFC 4648.
+/// Encodes bytes in base64 (RFC 4648).
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let quad = |chunk: &[u8]| {
@@ -226,7 +226,8 @@ proptest! {
         prop_assume!(bytes != seeds.request);
         let signed = seeds.deployment.authority.sign_request(&host(HOST), &request_pem(&bytes), 90);
         match signed {
-            // Bits outside the signed part may have no meaning; the key is the same.
+            // A changed request may be accepted if the change is outside its signed part; its key is then the
+            // original one.
             Ok(pem) => prop_assert_eq!(key_of(&der(&pem)), key_of_request(&seeds.request)),
             Err(e) => prop_assert!(matches!(e, TrustError::Request(_)), "{}", e),
         }

@@ -10,7 +10,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Answers every GET with the caller's identity, one connection per request, until the test ends.
+/// Starts a server that answers every GET with the caller's identity, one connection per request. It runs
+/// until the test ends.
 fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -20,7 +21,7 @@ fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
             let mut stream = BufReader::new(StreamOwned::new(connection, socket.unwrap()));
             let mut line = String::new();
             while stream.read_line(&mut line).is_ok_and(|n| n > 2) {
-                line.clear(); // up to the empty line that ends the head
+                line.clear(); // reads up to the empty line after the head
             }
             let stream = stream.get_mut();
             let who = match stream.conn.peer_certificates() {
@@ -37,7 +38,7 @@ fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
     address
 }
 
-/// HTTP client of the shipper.
+/// HTTP client as the agent's shipper makes it.
 fn agent(credentials: &Credentials) -> ureq::Agent {
     let limits = Limits {
         whole: Some(Duration::from_secs(60)),

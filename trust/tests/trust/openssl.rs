@@ -30,7 +30,7 @@ fn openssl_agrees() {
     );
     deployment.issue("reader", &reader("ada"));
     let reader = deployment.path("reader.crt");
-    // A host serves lent memory, and so acts as a server too.
+    // A host is checked as a server too, since it serves lent memory.
     for (purpose, certificate) in [
         ("sslserver", &collector),
         ("sslclient", &host),

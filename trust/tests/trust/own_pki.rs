@@ -1,5 +1,5 @@
-//! A foreign PKI: made with OpenSSL, with RSA keys, an intermediate authority, and names that are
-//! not Gleaner's.
+//! Tests with a foreign PKI. It is made with OpenSSL, and has RSA keys, an intermediate authority, and names
+//! that are not Gleaner's.
 
 use crate::deployment::{ConnectionViews, connect};
 use gleaner_trust::{ClientPaths, ClientTrust, Peer, ServerPaths, ServerTrust};
@@ -83,7 +83,7 @@ impl OwnPki {
         assert!(output.status.success(), "{arguments}: {said}");
     }
 
-    /// Makes `NAME.key` and `NAME.crt`, the latter followed by the intermediate authority.
+    /// Makes `NAME.key` and `NAME.crt`. The certificate of the intermediate authority follows in `NAME.crt`.
     fn certify(&self, name: &str, issuer: &str, subject: &str) {
         let subject = subject.replace(' ', "_");
         self.openssl(&format!(
@@ -98,7 +98,7 @@ impl OwnPki {
         }
     }
 
-    /// Makes the intermediate authority's revocation list.
+    /// Makes the revocation list of the intermediate authority.
     fn list(&self) {
         self.openssl(
             "ca -config cnf -gencrl -keyfile intermediate.key -cert intermediate.crt -out new.crl",
@@ -147,10 +147,12 @@ fn somebody_elses_certificates_serve_as_well() {
     assert!(refused.contains("Revoked"), "{refused}");
     assert!(pki.meet(&server, "other").by_client.is_ok());
 
-    // Without a list, the root is enough, and no certificate is revoked.
+    // Without revocation lists, the server needs only the root's certificate, and no certificate counts as
+    // revoked.
     let server = ServerTrust::load(&pki.server_paths("root.crt", None)).unwrap();
     assert!(pki.meet(&server, "client").by_client.is_ok());
-    // A list whose signer is not among the authorities would reject everybody.
+    // A list is an error if its signer is not among the authorities: it would make the server reject every
+    // client.
     let foreign = ServerTrust::load(&pki.server_paths("root.crt", Some(&list)));
     let told = foreign.err().unwrap().to_string();
     assert!(told.contains("add the authority that signed it"), "{told}");

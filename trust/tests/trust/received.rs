@@ -1,4 +1,4 @@
-//! Revocation lists received over the network.
+//! Tests of revocation lists that are received over the network.
 
 use crate::deployment::{Deployment, HOST, OTHER_HOST, collector, connect, host, reader};
 use gleaner_trust::{ClientTrust, MOST_RECEIVED_BYTES, Role, ServerTrust, TrustError};
@@ -7,7 +7,8 @@ use std::fs;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Trust of a host that serves pages, like a memory server.
+/// Server settings like those of a memory server, with revocation lists only from the network. (The
+/// certificate is a collector's.)
 fn memory_server(deployment: &Deployment) -> Arc<ServerTrust> {
     deployment.issue("collector", &collector());
     ServerTrust::load_receiving(&deployment.server_paths("collector")).unwrap()
@@ -51,7 +52,8 @@ fn a_newer_list_holds_at_once_and_an_older_one_changes_nothing() {
         assert!(connect(server.config(), one.clone()).by_server.is_err());
     }
     deployment.authority.revoke(HOST).unwrap();
-    // In one text with an older list, in either order.
+    // A newer list is accepted if the same text also contains an older one. After that, the second text
+    // contains nothing newer.
     assert!(
         server
             .receive(&format!("{}{second}", list(&deployment)))
@@ -63,7 +65,7 @@ fn a_newer_list_holds_at_once_and_an_older_one_changes_nothing() {
             .unwrap()
     );
     assert!(connect(server.config(), other).by_server.is_err());
-    // After a renewal of the server's own certificate, the lists still apply.
+    // The lists still apply after the server's own certificate was renewed.
     deployment.issue("collector", &collector());
     assert!(server.reload_if_changed().unwrap());
     assert!(connect(server.config(), one).by_server.is_err());
@@ -79,7 +81,8 @@ fn forged_damaged_and_giant_lists_change_nothing() {
     assert!(rejected(&server, &list(&theirs)).contains("signed"));
     ours.authority.revoke(HOST).unwrap();
     let good = list(&ours);
-    // A foreign signature under our name: a list's content counts only after its signature is verified.
+    // The list names our authority, but the signature is not ours: a list counts only after its signature is
+    // verified.
     let der = |pem: &str| {
         use rustls::pki_types::{CertificateRevocationListDer, pem::PemObject};
         CertificateRevocationListDer::from_pem_slice(pem.as_bytes())
@@ -94,7 +97,8 @@ fn forged_damaged_and_giant_lists_change_nothing() {
     for at in 0..good_der.len() {
         let mut flipped = good_der.clone();
         flipped[at] ^= 1;
-        // A flipped bit of the encoding around the list (lengths, name) is as bad as one of its content.
+        // Every flipped bit is an error, also in the encoding around the list's content, such as lengths and
+        // the name.
         assert!(server.receive(&pem(&flipped)).is_err(), "byte {at}");
     }
     let half = good.len() / 2;
@@ -128,7 +132,7 @@ fn an_authority_without_a_list_has_revoked_nobody_and_one_unknown_here_is_left_o
     new.authority.revoke(OTHER_HOST).unwrap();
     let lists = format!("{}{}", list(&new), list(&old));
     assert!(server.receive(&lists).unwrap());
-    // From now on the server trusts the new authority too, whose list it skipped.
+    // From now on the server also trusts the new authority, whose list it skipped before.
     fs::write(old.path("both.crt"), both.concat()).unwrap();
     fs::rename(old.path("both.crt"), old.authority.certificate_path()).unwrap();
     assert!(server.reload_if_changed().unwrap());
@@ -143,7 +147,8 @@ fn an_authority_without_a_list_has_revoked_nobody_and_one_unknown_here_is_left_o
     assert!(server.receive(&lists).unwrap());
     assert_eq!(is_let_in(&server), [false, false]);
     assert_eq!(server.revocation_summary().unwrap().certificates_count, 2);
-    // The lists are stored, and read again.
+    // A server that has just started has no lists: it accepts both clients, until it receives the lists that
+    // the other server has stored.
     let again = ServerTrust::load_receiving(&old.server_paths("collector")).unwrap();
     assert_eq!(is_let_in(&again), [true, true]);
     assert!(again.receive(&server.revocations_pem()).unwrap());

@@ -1,4 +1,4 @@
-//! Files replaced while they are in use.
+//! Tests in which certificate files are replaced while a server or client uses them.
 
 use crate::deployment::{Deployment, HOST, collector, connect, host, replace};
 use gleaner_trust::{ClientTrust, ServerTrust, TrustError, fingerprint};
@@ -47,7 +47,7 @@ fn a_broken_replacement_keeps_the_old_and_is_told_once() {
     assert!(!server.reload_if_changed().unwrap());
     assert_eq!(served(&deployment, &server), first);
     assert_eq!(server.generation(), 1);
-    // Written again, byte for byte: a change, since it is another file.
+    // The same bytes are written again. This is a change too, since the file is another one.
     replace(&paths.certificate, &certificate);
     assert!(server.reload_if_changed().unwrap());
     assert_eq!(served(&deployment, &server), first);

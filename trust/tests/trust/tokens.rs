@@ -66,7 +66,7 @@ fn a_token_expires() {
     let made = deployment.authority.new_token(DAY, None).unwrap();
     let late = deployment.authority.redeem(&made, HOST, now + 2 * DAY);
     assert!(matches!(late, Err(TrustError::TokenExpired)));
-    deployment.authority.redeem(&made, HOST, now).unwrap(); // the clock was wrong, and was corrected
+    deployment.authority.redeem(&made, HOST, now).unwrap(); // accepted after all: the clock was wrong before
     let none = deployment
         .authority
         .new_token(Duration::ZERO, None)
@@ -112,7 +112,8 @@ fn a_token_for_anybody_does_not_become_a_host_that_exists() {
     let made = authority.new_token(DAY, None).unwrap();
     let impersonating = authority.redeem(&made, HOST, now);
     assert!(matches!(impersonating, Err(TrustError::HostEnrolled(_))));
-    // The host's own token is accepted, and any other once the old certificate is revoked.
+    // A token for this host is accepted. A token for any host is accepted only after the old certificate is
+    // revoked.
     let own = authority.new_token(DAY, Some(HOST)).unwrap();
     authority.redeem(&own, HOST, now).unwrap();
     authority.revoke(HOST).unwrap();
@@ -129,8 +130,8 @@ fn enrolling_checks_the_request_before_it_uses_the_token() {
     assert!(authority.enroll(&made, "h", "nonsense", 90, now).is_err());
     let request = KeyAndRequest::new().unwrap().request_pem;
     let pem = authority.enroll(&made, HOST, &request, 90, now).unwrap();
-    // The answer was lost, and the host asks again with the same key; another key is another
-    // host's.
+    // The host did not receive the answer and asks again with the same key: it receives the same certificate.
+    // Another key is rejected, since it may be another host's.
     let again = authority.enroll(&made, HOST, &request, 90, now).unwrap();
     assert_eq!(again, pem);
     let other = KeyAndRequest::new().unwrap().request_pem;

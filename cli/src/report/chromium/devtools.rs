@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Timeout of the whole printing: a page of a thousand hosts is long.
+/// Time limit for printing one page completely; the page of a thousand hosts is long.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Chromium reads commands from descriptor 3 and answers on 4; the shell connects our pipes there.
@@ -60,7 +60,7 @@ impl Browser {
                 "--user-data-dir={}",
                 folder.path().join("profile").display()
             ))
-            // Files that Chromium wrote elsewhere would remain.
+            // Chromium writes all its files into the temporary folder, which is removed afterwards.
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path());
@@ -183,7 +183,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Fails if Chromium has exited; that is fine.
+        // This fails if Chromium has exited already, which does no harm.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

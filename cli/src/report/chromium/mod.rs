@@ -10,7 +10,7 @@ use devtools::Browser;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Names of Chromium's programs.
+/// Names under which Chromium may be installed.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -18,8 +18,8 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// Script that lists the figures for files: those that answer questions. Figures of single hosts are only on
-/// the page, being too many for files.
+/// Script that lists the figures to write as pictures: those that answer the report's questions. Figures of
+/// single hosts stay on the page only, since there are too many of them.
 const FIGURES: &str = "[...document.querySelectorAll('figure[id]')]
     .filter((f) => f.querySelector('.plot') && !f.closest('details')).map((f) => f.id)";
 
@@ -67,7 +67,7 @@ type Pictures = Vec<(String, Vec<u8>)>;
 fn printed(chromium: &Path, page: &Path) -> anyhow::Result<(Vec<u8>, Pictures)> {
     let page = std::path::absolute(page)?;
     let mut browser = Browser::start(chromium)?;
-    // As wide as an A4 page allows, with double resolution.
+    // The picture is as wide as an A4 page allows, with double resolution.
     let screen = json!({ "width": 1000, "height": 800, "deviceScaleFactor": 2, "mobile": false });
     browser.ask("Emulation.setDeviceMetricsOverride", screen)?;
     let light = json!({ "features": [{ "name": "prefers-color-scheme", "value": "light" }] });
@@ -110,7 +110,7 @@ fn data(answer: &Value) -> anyhow::Result<Vec<u8>> {
     STANDARD.decode(data).context("it sent no base64")
 }
 
-/// Figure id as a safe file name, although Gleaner itself generates the ids.
+/// Makes a safe file name from a figure's id, as a precaution: Gleaner itself generates the ids.
 fn file_name(id: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {

@@ -37,7 +37,8 @@ fn weeks_in_which_the_clocks_change_have_an_hour_less_or_more() {
     assert_eq!(hours(&asked("2026-W14", "Europe/Berlin")), (168, 167));
     assert_eq!(hours(&asked("2026-W43", "Europe/Berlin")), (169, 168));
     assert_eq!(hours(&asked("2026-W43", "UTC")), (168, 168));
-    // Beirut's clocks are set forward at midnight from Saturday to Sunday: all other days begin at 00:00.
+    // In Beirut the clocks are set forward at 00:00 on the Sunday of this week. Only that day does not begin
+    // at 00:00.
     assert_eq!(hours(&asked("2026-W13", "Asia/Beirut")), (167, 168));
 }
 

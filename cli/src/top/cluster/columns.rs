@@ -21,7 +21,7 @@ pub(super) const ALL: [Column; 8] = [
     Column::Age,
 ];
 
-/// Priority of the columns on a narrow terminal.
+/// Order in which columns get room on a narrow terminal.
 const KEPT: [Column; 8] = [
     Column::Host,
     Column::Available,
@@ -54,7 +54,7 @@ fn least_width(column: Column) -> usize {
         Column::Host => 11,
         Column::State => 11,
         Column::Memory => 10,
-        Column::Available => 10, // its title and an arrow
+        Column::Available => 10, // width of its title and an arrow
         Column::Harvestable | Column::Lendable => 9,
         Column::Owner => 12,
         Column::Age => 7,
@@ -101,7 +101,7 @@ impl Columns {
             .filter(|column| kept.contains(column))
             .map(|column| (column, least_width(column)))
             .collect();
-        // Distribute the remaining width: names first, then the bar.
+        // Distribute the remaining width: first to host names, then to the bar, then to longer host names.
         for (wide, most) in [
             (Column::Host, 20),
             (Column::Memory, WIDEST_BAR),
@@ -135,7 +135,7 @@ impl Columns {
             let is_sorted = *column == sorted_by;
             let text = match (is_sorted, is_number(*column)) {
                 (false, _) => name.to_owned(),
-                // Only if there is room for the arrow.
+                // The arrow is left out if it does not fit beside the title.
                 (true, true) if name.len() < *width => format!("{arrow}{name}"),
                 (true, true) => name.to_owned(),
                 (true, false) => format!("{name}{arrow}"),
@@ -252,7 +252,7 @@ fn before(spans: &mut Vec<Span<'static>>, column: Column) {
     }
 }
 
-/// Parts of memory, in the report's order.
+/// Parts of a memory bar in the report's order, with their shares.
 pub(super) fn memory(
     kernel: f64,
     process: f64,

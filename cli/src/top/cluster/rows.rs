@@ -36,7 +36,7 @@ pub(super) struct Sample {
     pub(super) quota_bytes: Option<u64>,
     pub(super) idle_quota_bytes: Option<u64>,
     pub(super) owner: Owner,
-    /// Idle time at the collector's time, in ms; only in the state `idle`.
+    /// Length of the idle period until the collector's answer, in ms; only in the state `idle`.
     pub(super) idle_ms: Option<i64>,
     pub(super) owner_idle_ms: Option<i64>,
     pub(super) load5: Option<f64>,
@@ -153,7 +153,8 @@ impl Choice {
 
     fn compare(&self, a: &Row, b: &Row) -> Ordering {
         let most = |value: fn(&Sample) -> Option<u64>| {
-            // Hosts that are off are last, ordered by their last report.
+            // Hosts that do not report come last. They are ordered among themselves by the values in their
+            // last sample.
             let of =
                 |row: &Row| Reverse((row.live().is_some(), row.sample.as_ref().and_then(value)));
             of(a).cmp(&of(b))

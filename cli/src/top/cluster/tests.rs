@@ -15,7 +15,7 @@ use gleaner_schemas::live::HostState;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::time::{Duration, Instant};
 
-/// 2026-11-22 14:03:27 UTC.
+/// Time of all frames: 2026-11-22 14:03:27 UTC.
 const NOW_MS: i64 = 1_795_356_207_000;
 const URL: &str = "http://127.0.0.1:7480";
 const GIB: u64 = 1 << 30;
@@ -28,7 +28,8 @@ fn args(more: &[&str]) -> Top {
     }
 }
 
-/// Host `n`: every third is idle, every third loaded, every eighth has no visible owner; every tenth is
+/// Status of the host with number `n`. Of every eight hosts one has an owner who cannot be seen. Of the
+/// others, hosts 3, 6, 9 … are idle, hosts 1, 4, 7 … are loaded, and the rest are in use. Every tenth host is
 /// silent.
 fn host(n: u64) -> HostStatus {
     let physical_bytes = (8 * GIB) << (n % 4);
@@ -107,7 +108,7 @@ fn fleet(hosts: u64) -> Fleet {
 fn watched(hosts: u64, more: &[&str]) -> WatchedCollector {
     let mut watched = WatchedCollector::idle(&args(more), URL, Ink::PLAIN);
     watched.apply_answer(Ok(fleet(hosts)));
-    watched.answered = Instant::now() + Duration::from_secs(3600); // 0 s ago, however slow the machine
+    watched.answered = Instant::now() + Duration::from_secs(3600); // shown as 0 s ago, however slow the machine
     watched
 }
 
@@ -176,14 +177,14 @@ fn columns_sort_and_reverse() {
         let frame = frame(&mut watched, 132, 40);
         names(&frame)[..3].join(" ")
     };
-    // 0007 was rejected; 0010 is silent; 0005 has not reported yet; 0010 lends nothing, since it is off.
+    // Host 7 was rejected. Host 10 is silent, and therefore lends nothing. Host 5 has not reported yet.
     assert_eq!(sorted("state"), "desk-0007 desk-0010 desk-0001");
     assert_eq!(sorted("memory"), "desk-0003 desk-0007 desk-0011");
     assert_eq!(sorted("available"), "desk-0003 desk-0007 desk-0011");
     assert_eq!(sorted("lendable"), "desk-0003 desk-0006 desk-0009");
     assert_eq!(sorted("owner"), "desk-0012 desk-0009 desk-0006");
     assert_eq!(sorted("age"), "desk-0008 desk-0007 desk-0006");
-    // When sorted by memory, hosts that are off or have not reported come last.
+    // If hosts are sorted by an amount of memory, silent hosts and those that have not reported come last.
     let mut off = watched(12, &["--sort", "harvestable"]);
     let off = frame(&mut off, 80, 40);
     assert_eq!(names(&off)[10..], ["desk-0010", "desk-0005"]);
@@ -244,7 +245,7 @@ fn filters_are_typed_kept_and_dropped() {
 #[test]
 fn silent_hosts_count_in_no_sum() {
     let totals = fleet(20).totals;
-    // 20 hosts without the two silent ones and the one that has not reported.
+    // The sums cover 20 hosts, less the two silent ones and the one that has not reported.
     assert_eq!(totals.hosts_count, 17);
     let hosts = (1..=20).filter(|n| n % 10 != 0 && *n != 5);
     let physical: u64 = hosts.map(|n| (8 * GIB) << (n % 4)).sum();

@@ -127,8 +127,7 @@ impl Page<'_> {
         lines
     }
 
-    /// Names and sizes, as many per line as fit; those with a part in the bar have its
-    /// colour.
+    /// Names and sizes, as many per line as fit. A name has the colour of its part of the bar, if it has one.
     fn amounts(&self, amounts: &[(Option<Paint>, &str, String)]) -> Vec<Line<'static>> {
         const APART: &str = "   ";
         let mut lines: Vec<Line<'static>> = Vec::new();
@@ -214,7 +213,7 @@ impl Page<'_> {
     }
 }
 
-/// Help: the columns, and the keys.
+/// Lines of the help: explanations of the columns and the keys.
 pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::styled("gleaner top: the cluster", Ink::bold()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Interval between attempts to connect to an agent.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// A message from the socket, or the reason why there is none.
+/// A message from the agent's socket, or the reason why no message arrives.
 #[derive(Debug)]
 pub(super) enum AgentEvent {
     Message(Box<Message>),
@@ -58,7 +58,7 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
             let lost = match &socket {
                 Some(path) => match connection(path, |message| sender.send(message).is_ok()) {
                     Some(lost) => lost,
-                    None => return, // the receiver is gone
+                    None => return, // the receiver no longer exists
                 },
                 None => "no socket is configured".to_owned(),
             };
@@ -71,7 +71,8 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
     heard
 }
 
-/// Reads a connection until it ends. Returns the reason of the end; `None` if `tell` returned false.
+/// Reads messages from a connection until it ends. Returns the reason for the end, or `None` if `tell`
+/// returned false.
 fn connection(path: &Path, tell: impl Fn(AgentEvent) -> bool) -> Option<String> {
     let failed = |e: std::io::Error| Some(format!("{}: {}", path.display(), reason(&e)));
     let stream = match UnixStream::connect(path) {
@@ -94,7 +95,8 @@ fn connection(path: &Path, tell: impl Fn(AgentEvent) -> bool) -> Option<String> 
                 }
             }
             Ok(_) => return Some("the agent has ended".to_owned()),
-            // An incomplete line stays in the buffer; the age of the last message shows silence.
+            // An incomplete line stays in the buffer until the rest arrives. If no more arrives, the view
+            // shows the age of the last message.
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
             Err(e) => return failed(e),
         }

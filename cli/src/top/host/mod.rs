@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 /// Socket of an agent that runs as root; users of its group may connect too.
 const SYSTEM_SOCKET: &str = "/run/gleaner/agent.sock";
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// Timeout for the first sample: agents greet immediately, but one that just started takes a
-/// second or two to sample.
+/// Time limit for the first sample. An agent sends its greeting immediately, but an agent that has just
+/// started needs a second or two for its first sample.
 const FIRST_SAMPLE: Duration = Duration::from_secs(5);
-/// Number of readings of /proc, and of samples, to keep: the widest terminal's number of columns.
+/// Maximum number of readings of /proc, and of samples, to keep: no terminal has more columns for them.
 const REMEMBERED: usize = 500;
 
 /// Content of a frame.
@@ -46,7 +46,7 @@ struct Host {
     /// Reason why /proc cannot be read.
     unreadable: Option<String>,
     interval: Duration,
-    /// True if frames follow each other and keys work.
+    /// True if the view is updated and keys work; false if only one frame is printed.
     is_watched: bool,
     /// MemAvailable at each reading.
     looks: Vec<u64>,
@@ -182,7 +182,7 @@ impl WatchedHost {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
-        // The owner's state follows the sample immediately.
+        // The owner's state is sent immediately after the sample.
         while let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(50)) {
             self.host.process_message(heard, self.now());
         }

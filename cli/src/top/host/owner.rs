@@ -1,4 +1,4 @@
-//! Owner of the host, and memory that could be lent now: from the last sample and later messages.
+//! State of the owner, and memory that could be lent now, from the last sample and later messages.
 
 use super::agent::AgentState;
 use gleaner_hosts::derived::{Figures, unsigned};
@@ -81,7 +81,7 @@ fn verdict(state: HostState) -> Verdict {
     }
 }
 
-/// Memory that could be lent, by `policy::quota` without the owner's limits.
+/// Memory that could be lent, computed by `policy::quota` without the limits that an owner may set.
 pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
     let limits = Limits {
         headroom_share: sample.headroom_share,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
-/// 2026-11-22 14:03:27 UTC.
+/// Time of all frames: 2026-11-22 14:03:27 UTC.
 const TIME_MS: i64 = 1_795_356_207_000;
 const NOW: FrameTime = FrameTime {
     time_ms: TIME_MS,
@@ -36,7 +36,7 @@ fn sample(state: HostState) -> Sample {
             guest_bytes: GIB,
             available_bytes: 22 * GIB - (620 + 1480 + 118) * MIB,
             harvestable_bytes: Some(14 * GIB),
-            mem_available_bytes: Some(14 * GIB + 5_153_960_755), // plus 15 % of physical memory
+            mem_available_bytes: Some(14 * GIB + 5_153_960_755), // harvestable, and 15 % of 32 GiB
             load5: Some(1.42),
             ..SampleRow::default()
         },
@@ -144,7 +144,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         monotonic_ms: NOW.monotonic_ms + 7000,
         ..NOW
     };
-    let lendable = 15 * GIB; // 14 harvestable, 1 lent
+    let lendable = 15 * GIB; // 14 GiB harvestable and 1 GiB lent
     for (host, now, words, quota_bytes) in [
         (
             told(idle, None),
@@ -259,7 +259,7 @@ fn proc_is_read_as_it_is_and_a_lack_of_it_is_told() {
     assert!(found.load5.is_some() && found.psi_memory_some_total_us.is_some());
     host.look(Path::new("/nowhere"), NOW);
     assert!(frame(&host, NOW, 80, 24).contains("cannot read /nowhere/meminfo"));
-    // 4 % of two seconds spent waiting; a counter that decreased is ignored.
+    // The counter of waiting grew by 24 ms in two seconds: 1.2 %. A counter that decreased is ignored.
     let (before, now) = (reading(0), reading(1));
     assert_eq!(now.pressure_since(&before), Some((0.012, 0.0)));
     assert_eq!(before.pressure_since(&now), None);

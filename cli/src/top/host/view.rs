@@ -341,7 +341,7 @@ fn lendable(quota: &Quota) -> String {
     }
 }
 
-/// Help: the lines, and the keys.
+/// Lines of the help: explanations of the frame's lines and the keys.
 pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::styled("gleaner top: this host", Ink::bold()),

@@ -1,6 +1,6 @@
-//! Debian's programs with less memory than they need: they swap to the memory of two hosts, over links of a
-//! given rate, while an owner returns. Their output equals that in plain memory, byte by byte. Needs root:
-//! swap belongs to the whole machine.
+//! Debian's programs run with less memory than they need. They swap to the memory of two hosts, over links
+//! with a limited rate, while an owner returns. Their output must equal, byte by byte, that of a run with
+//! enough memory. The test needs root, since swap belongs to the whole machine.
 
 use super::clerk::{Lenders, status};
 use crate::delivery::running::{Random, wait_for};
@@ -14,18 +14,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Memory limit of each program, which needs at least twice as much.
+/// Memory limit of each program. Each program needs at least twice as much.
 const LIMIT_BYTES: u64 = 48 * MIB;
-/// Minimum amount of each program on the clerk's device for the test to be meaningful.
+/// The test counts only if each program has at least this many bytes on the clerk's device at some time.
 const LEAST_SWAPPED_BYTES: u64 = 16 * MIB;
 const RATE: &str = "1gbit";
 
-/// A control group with little memory, whose programs wait for memory instead of being killed.
+/// A control group with little memory. Its programs wait for memory instead of being killed.
 ///
-/// While most of a group is in swap, the kernel may find nothing to reclaim for a moment and kill the
-/// program, which is not the subject of this test. Version 1 has a switch against that, version 2 the limit
-/// that throttles (Documentation/admin-guide: cgroup-v1/memory.rst, cgroup-v2.rst).
-/// cgroup-v2.rst).
+/// While most of a group is in swap, the kernel may find nothing to reclaim for a moment. It would then kill
+/// the program, and this test is not about that. Control groups of version 1 have a switch against it; those
+/// of version 2 have a limit that only slows programs down (Documentation/admin-guide: cgroup-v1/memory.rst
+/// and cgroup-v2.rst).
 struct Group {
     path: PathBuf,
     is_first: bool,
@@ -56,11 +56,12 @@ impl Group {
         } else {
             "memory.high"
         };
-        // Lowering fails while nothing can be reclaimed: a later call succeeds.
+        // Lowering the limit fails while nothing can be reclaimed. The error is ignored, since a later call
+        // succeeds.
         let _ = fs::write(self.path.join(limit), bytes.to_string());
     }
 
-    /// Gives waiting programs a little more memory for a moment.
+    /// If programs wait for memory, gives them a little more for a moment.
     fn relieve(&self) {
         if !self.is_first {
             return;
@@ -72,7 +73,7 @@ impl Group {
         self.limit(LIMIT_BYTES);
     }
 
-    /// Command that runs in the group from its first page on.
+    /// Command that runs in the group from the start, so that all its pages count.
     fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new("sh");
         command
@@ -85,14 +86,14 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The group is busy until the kernel has removed its processes.
+        // Removing fails until the kernel has removed the group's processes.
         wait_for("the group to be empty", || {
             fs::remove_dir(&self.path).is_ok()
         });
     }
 }
 
-/// A process that is killed when this is dropped.
+/// A process that is killed when the guard is dropped.
 struct ProgramGuard(Child);
 
 impl Drop for ProgramGuard {
@@ -102,7 +103,7 @@ impl Drop for ProgramGuard {
     }
 }
 
-/// Swap on a clerk's device; dropped before the hosts that lend.
+/// Swap on a clerk's device. It is detached before the hosts that lend are dropped.
 struct Swap {
     name: String,
     lenders: Lenders,
@@ -161,7 +162,7 @@ impl Drop for Swap {
     }
 }
 
-/// A program's command line, and the file that it writes.
+/// A program's command line, and the file to which it writes its result.
 struct NamedProgram {
     name: &'static str,
     words: Vec<String>,
@@ -184,8 +185,8 @@ impl NamedProgram {
         self.made()
     }
 
-    /// Runs the program with little memory, and `meanwhile` once it has swapped. Returns its output, and the
-    /// maximum number of bytes in swap.
+    /// Runs the program with little memory. Once it has swapped, runs `meanwhile`. Returns the program's
+    /// result, and the maximum number of bytes that it had in swap.
     fn on(&self, swap: &Swap, meanwhile: impl FnOnce()) -> (Vec<u8>, u64) {
         let group = Group::new();
         let mut command = group.command(&self.words);
@@ -195,7 +196,8 @@ impl NamedProgram {
         let mut running = ProgramGuard(command.stderr(file).spawn().unwrap());
         let (mut most_bytes, mut meanwhile, mut ended) = (0, Some(meanwhile), None);
         wait_for(self.name, || {
-            // A waiting program stops until it is relieved; reading the amount of swap takes longer.
+            // A program that waits for memory stands still until it is relieved. So this is done often, and
+            // the amount of swap, which takes longer to read, is read less often.
             for _ in 0..20 {
                 group.relieve();
                 std::thread::sleep(Duration::from_millis(1));
@@ -224,7 +226,7 @@ impl NamedProgram {
     }
 }
 
-/// Writes lines in random order.
+/// Writes the input for sorting: lines in random order.
 fn lines(path: &Path) {
     let mut random = Random(10);
     let mut file = std::io::BufWriter::new(fs::File::create(path).unwrap());
@@ -264,7 +266,7 @@ fn programs(lenders: &Lenders) -> [NamedProgram; 3] {
             "nearest",
             &format!("{} {nearest} 16000 {found}", python.display()),
         ),
-        // BMP files contain no creation time.
+        // The picture is a BMP file, since BMP files contain no creation time that would differ.
         called(
             "POV-Ray",
             "spheres.bmp",
