@@ -4,13 +4,11 @@
 //!
 //! - A slab's bytes are touched under the slab's lock, which is held for one copy at most. A reclaim takes the unlocked
 //!   slabs first, and only then waits for the few that are locked.
-//! - The end of a lease is checked under the slab's lock. A reclaim marks the lease as ended, and then takes
-//! every slab's
-//!   lock once: a writer that had the lock before leaves a slab that the reclaim finds, and a writer that gets it later
-//!   writes nothing.
-//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has
-//! never written,
-//!   or has discarded, reads as zeroes.
+//! - The end of a lease is checked under the slab's lock. A reclaim marks the lease as ended, and then takes every
+//!   slab's lock once: a writer that had the lock before leaves a slab that the reclaim finds, and a writer that gets it
+//!   later writes nothing.
+//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has never
+//!   written, or has discarded, reads as zeroes.
 
 mod give_back;
 mod mapping;

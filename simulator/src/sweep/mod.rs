@@ -6,15 +6,15 @@
 //! ```
 //!
 //! - `file`: a scenario as TOML. `key`: dotted paths of [`Scenario`](crate::dodo::Scenario)'s settings, and
-//! lists of values for them.
+//!   lists of values for them.
 //! - `workload`: a program or recorded clients. `plan`: every combination, checked before any run. `cluster`:
 //!   a dataset and its simulated time.
 //! - `forecasts`: the forecasts to be learnt from earlier time if hosts lend only memory that is expected to
-//! stay available.
+//!   stay available.
 //! - `clients`: recorded streams that run instead of programs, as in a file; `borrowers`: their requests,
-//! read once.
+//!   read once.
 //! - `run`: runs all cases, and reads hosts once for each set of settings. The number of threads does not
-//! change the rows.
+//!   change the rows.
 //! - `measure`: the list of an outcome's figures, with unit and meaning; `row`: these figures over the seeds.
 
 mod borrowers;
