@@ -84,7 +84,7 @@ messages! {
         "Run the doctor as root.";
     ConfigurationUnchecked, "configuration-unchecked", Warning,
         "The program did not answer `check-config`, so the configuration was not checked. A program of another version may not have `check-config`.",
-        "Install the version of `gleaner`.";
+        "Install the daemon's program in the same version as `gleaner`.";
 
     NotRunning, "not-running", Fault,
         "The daemon is set up here, but does not run.",
@@ -110,7 +110,7 @@ messages! {
         "Export the readable records of the damaged database, then remove it. If it happens again, check the disk.";
     NotGranted, "not-granted", Warning,
         "The last sample lacks figures that the agent may not read. They are absent in the trace, never 0.",
-        "Grant the agent what the line names. Its systemd unit grants it: the command removes local changes to the unit. Without systemd, run the agent as root.";
+        "Grant the agent the rights that the line names. The agent's systemd unit grants them, so the command removes local changes to the unit. Without systemd, run the agent as root.";
 
     SocketMissing, "socket-missing", Fault,
         "The daemon runs, but nothing listens at its socket: other daemons and `gleaner` cannot reach it.",
@@ -133,7 +133,7 @@ messages! {
         "Remove other users' permission to read the file.";
 
     PressureMissing, "pressure-missing", Warning,
-        "The kernel does not report memory pressure (/proc/pressure/memory; Linux 4.20, CONFIG_PSI, booted with psi=1). Stalls are absent in the trace. The memory server notices that the host is short of memory only with the agent's next sample.",
+        "The kernel does not report memory pressure (/proc/pressure/memory needs Linux 4.20, CONFIG_PSI and perhaps psi=1 at boot). Stalls are absent in the trace. The memory server notices that the host is short of memory only by MemAvailable, which it reads each second while memory is lent.",
         "Boot with psi=1.";
     CgroupMissing, "cgroup-missing", Warning,
         "No control groups of version 2 are mounted at /sys/fs/cgroup: the trace has no memory by service, and always_active_cgroups has no effect.",
@@ -151,7 +151,7 @@ messages! {
         "The memory server may not run at a higher CPU priority (CAP_SYS_NICE): on a busy host it returns memory later.",
         "As for memory-not-locked.";
     FewDescriptors, "few-descriptors", Warning,
-        "The server may open fewer files than its configuration allows connections: it rejects further hosts, which retry later.",
+        "The server may not open as many files as its configuration allows connections. It rejects hosts beyond this limit, which retry later.",
         "Raise the limit of open files, or lower connections_limit.";
 
     ClockUnsynchronised, "clock-unsynchronised", Warning,
@@ -291,7 +291,7 @@ messages! {
         "This host cannot attach the clerk's NBD export as a block device: it has neither the kernel's nbd module with nbd-client, nor FUSE with nbdfuse. NBD clients such as qemu need neither.",
         "Install nbd-client if the kernel has the nbd module, else nbdfuse.";
     AttachedLost, "attached-lost", Fault,
-        "A device is attached whose server, or whose own process, has ended. Its pages are lost, or lie on another swap area.",
+        "The server of an attached device, or the device's own process, has ended. The device's pages are lost, or lie on another swap area.",
         "Detach it. Programs that need lost pages then end, as they would at their next access.";
     SwapUncopied, "swap-without-copy", Warning,
         "This host swaps on the clerk's device, which has no copy on disk: programs end when owners reclaim the memory that holds their pages.",
