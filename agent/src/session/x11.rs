@@ -32,7 +32,7 @@ impl X11 {
             return Err(format!("DISPLAY is XWayland's, and {}", super::XWAYLAND));
         }
         server.idle_ms()?;
-        // A server without alarms is only asked at intervals.
+        // An error is ignored: a server without alarms is still asked at intervals.
         let _ = server.request_return_event();
         Ok(server)
     }

@@ -120,7 +120,7 @@ impl Curve {
 
     /// The shortest length that at most half outlast; `None` if more than half outlast the curve's end.
     pub(crate) fn median_ms(&self) -> Option<i64> {
-        // Rounding may make a product miss one half.
+        // The survival is a product: through rounding, a survival of one half may come out slightly above it.
         let half = 0.5 + 1e-12;
         let step = self.steps.iter().find(|step| step.survival <= half)?;
         Some(step.ms)

@@ -1,4 +1,4 @@
-//! Periods as leases, worked by hand: what ends and what cuts them, and the estimates that follow.
+//! Periods counted as leases, worked by hand: causes that end or cut them, and the resulting estimates.
 //!
 //! One host of 1 GiB, a sample every 5 minutes, times in minutes; 900 MiB are available unless noted.
 //!
@@ -92,7 +92,7 @@ fn ends_and_cuts() {
     // Periods as seen: 0-30, 35-60, 120-180, 200-260, 300-360. All are cut by a gap or an end of the trace.
     assert_eq!((p.periods_count, p.censored_count), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
-    // As leases, the fourth period becomes two: 200-220 and 240-260.
+    // Counted as leases, the fourth period becomes two: 200-220 and 240-260.
     assert_eq!((p.start_censored_count, p.end_censored_count), (2, 2));
     let ended = [
         p.ended_by_owner_count,

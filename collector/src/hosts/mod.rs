@@ -86,7 +86,8 @@ pub struct Host {
     /// Last rejection, with its time; `None` once a later batch was accepted.
     #[serde(alias = "refused")]
     pub last_rejection: Option<Rejection>,
-    /// Name in the certificate that may write for this host; absent if the certificate has the host's id.
+    /// Name in the certificate (of a foreign authority) with which this host's records are accepted; absent if
+    /// that certificate has the host's id.
     pub certificate_name: Option<String>,
     /// Figures of the last sample; `None` before the first sample, or if an earlier build stored them under
     /// other names.

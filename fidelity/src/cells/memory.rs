@@ -1,4 +1,4 @@
-//! Installed memory, use of memory, and dips: Tables 1 to 3.
+//! Installed memory, use of memory, and dips, from the study's Tables 1 to 3.
 
 use super::{CellResult, HOSTS_MIB, MissingFigure, NO_SUCH, class, mib, named};
 use crate::clusters::SeedResults;

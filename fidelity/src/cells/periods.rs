@@ -1,4 +1,4 @@
-//! Lengths of availability periods and of owners' presences: Table 4 and the text.
+//! Lengths of availability periods and of owners' presences, from the study's Table 4 and its text.
 
 use super::{CellResult, HOSTS_MIB, NO_SUCH, class, mib};
 use crate::clusters::SeedResults;

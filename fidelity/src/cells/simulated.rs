@@ -1,4 +1,4 @@
-//! Speedups and their cost to owners: Tables 5 and 6, and the only number of Figure 10.
+//! Speedups and their cost to owners, from the study's Tables 5 and 6 and the only number of its Figure 10.
 
 use super::{CellResult, MissingFigure, NO_SUCH, NOT_SIMULATED};
 use crate::clusters::SeedResults;

@@ -1,4 +1,4 @@
-//! Memory of a cluster's hosts together: Figures 6 and 7, and the frequency of owners' returns.
+//! Memory of a cluster's hosts together, from the study's Figures 6 and 7, and the frequency of owners' returns.
 //!
 //! Computed from `notions`, since these figures use the paper's notion of available, while the cluster's
 //! findings count memory available at the moment. The hosts are always on and all have the same number of

@@ -32,7 +32,6 @@ pub(crate) struct MeasureOptions {
 /// The daemon cannot start.
 pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow::Result<()> {
     let mut config = Config::load(&args)?.values;
-    // This precedes the start of other threads, so that their memory is locked, too. Errors end the start.
     let (end, on_signal) = UnixStream::pair().context("make a pipe")?;
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
@@ -43,6 +42,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     // The number has 53 bits, which every JSON reader represents exactly.
     let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
+    // Other threads start only after this call, which locks the process's memory, so that theirs is locked, too.
     for note in itself::apply_process_settings(&store) {
         eprintln!("gleaner-memoryd: {note}");
     }

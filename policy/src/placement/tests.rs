@@ -295,8 +295,8 @@ proptest! {
     }
 }
 
-/// Random chooses each host equally often; weights choose hosts by bytes. Of 4000 draws, each host's number
-/// is within four standard deviations.
+/// `Random` chooses each host equally often; `EpochWeights` chooses hosts in proportion to their bytes. In 4000
+/// draws, each host's number of draws is within four standard deviations of the expected number.
 #[test]
 fn draws_are_as_likely_as_promised() {
     let mut hosts = hosts();

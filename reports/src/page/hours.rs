@@ -148,7 +148,8 @@ impl Week {
         said.collect::<Vec<String>>().join(", ")
     }
 
-    /// Hour with the maximum value (`most`) or the minimum, in words, and that value: `Tuesday from 10:00`.
+    /// Hour with the maximum value (`most`) or the minimum value, in words (`Tuesday from 10:00`), and that
+    /// value.
     pub(crate) fn hour_words(&self, most: bool) -> Option<(String, f64)> {
         let better = |a: f64, b: f64| if most { a > b } else { a < b };
         let mut found: Option<(usize, usize, f64)> = None;

@@ -75,7 +75,7 @@ impl EndCause {
 }
 
 /// Time for which regions of one size stay available, over the hosts of one class. Periods *as seen* end
-/// where samples end; periods *as leases* end where a lease would have ended.
+/// where samples end; periods *counted as leases* end where a lease would have ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -107,8 +107,8 @@ pub struct AvailabilityPeriods {
     pub p95_s: Option<f64>,
     /// Maximum length as seen.
     pub longest_s: Option<f64>,
-    /// Kaplan-Meier mean of the periods as leases, restricted to their longest length. A period whose start
-    /// or end the trace cut counts as longer than observed.
+    /// Kaplan-Meier mean of the periods, counted as leases, restricted to their longest length. A period whose
+    /// start or end the trace cut counts as longer than observed.
     pub restricted_mean_s: Option<f64>,
     /// Lower limit of the 95 % interval of `restricted_mean_s`, by Greenwood's formula, which assumes
     /// independent periods.
@@ -122,21 +122,21 @@ pub struct AvailabilityPeriods {
     /// likely to be long, and its age is unknown: counting such periods makes `restricted_mean_s` too long,
     /// the more so the fewer periods a trace has.
     pub restricted_mean_start_seen_s: Option<f64>,
-    /// Number of periods as leases whose start the trace cut.
+    /// Number of periods, counted as leases, whose start the trace cut.
     pub start_censored_count: i64,
-    /// Number of periods as leases whose end the trace cut.
+    /// Number of periods, counted as leases, whose end the trace cut.
     pub end_censored_count: i64,
-    /// Number of periods as leases that the owner's return ended.
+    /// Number of periods, counted as leases, that were ended by the owner's return.
     pub ended_by_owner_count: i64,
-    /// Number of periods as leases that the load ended.
+    /// Number of periods, counted as leases, that were ended by the load.
     pub ended_by_load_count: i64,
-    /// Number of periods as leases that the host's need of memory ended.
+    /// Number of periods, counted as leases, that were ended by the host's need of memory.
     pub ended_by_memory_count: i64,
-    /// Number of periods as leases that a sleep, a shutdown or a boot ended.
+    /// Number of periods, counted as leases, that were ended by a sleep, a shutdown or a boot.
     pub ended_by_sleep_or_power_count: i64,
-    /// Number of periods as leases that the network ended.
+    /// Number of periods, counted as leases, that were ended by the network.
     pub ended_by_network_count: i64,
-    /// Number of periods as leases that a silent agent ended.
+    /// Number of periods, counted as leases, that were ended by a silent agent.
     pub ended_by_agent_count: i64,
     /// Time in which the region was available in this scope, as a share of all covered time in which the
     /// notion is known (also in scope `idle`).
@@ -147,8 +147,8 @@ impl Finding for AvailabilityPeriods {
     const PRINTED: Option<TablePlace> = printed(50, "Availability periods by region size");
 }
 
-/// A point of a Kaplan-Meier curve of periods as leases. The curve is level between points. If the curve was
-/// thinned, counts are those since the point before.
+/// A point of a Kaplan-Meier curve of periods, counted as leases. The curve is level between points. If the
+/// curve was thinned, counts are those since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct SurvivalPoint {

@@ -136,7 +136,7 @@ pub struct Timeline {
     pub physical_bytes: u64,
     /// Changes in order of time; no two have the same time.
     pub changes: Vec<Change>,
-    /// Returns in order of time.
+    /// Observed ends of idle periods, in order of time.
     pub returns: Vec<Return>,
 }
 

@@ -1,7 +1,7 @@
 //! Network namespaces with cables (veth pairs) between them. They exist only as long as the test.
 //!
-//! The namespaces have no names. Each lives as long as a process that holds it. This process ends when the
-//! test's end of a pipe closes, so that it ends with the test in any case.
+//! The namespaces have no names. Each lives as long as a process that holds it. This process exits when the
+//! test closes its side of a pipe, and therefore also when the test dies.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;

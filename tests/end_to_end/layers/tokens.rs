@@ -35,8 +35,8 @@ impl ModuleContents {
         said
     }
 
-    /// Reads `tokens`. `at_top` is true if what they define belongs to the module itself, and not to the
-    /// inside of an item.
+    /// Reads `tokens`. `at_top` is true if items that they define belong to the module itself, and false if
+    /// these items are inside another item.
     fn read(&mut self, tokens: TokenStream, at_top: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;

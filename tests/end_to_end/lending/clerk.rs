@@ -267,7 +267,7 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         (1..=3).contains(&held)
     });
     assert_eq!(clerk.status()["stored_bytes"], 0);
-    // If the clerk is ended as a service, it releases all leases immediately.
+    // If the clerk is stopped as systemd stops a service (SIGTERM), it releases all leases immediately.
     assert_eq!(clerk.running.end().0, Some(0));
     assert_eq!(lenders.leases(), [0, 0]);
 }

@@ -39,13 +39,15 @@ impl HostPosition {
         self.0[property as usize]
     }
 
-    /// Factor for this host; over the hosts, factors are evenly spread about 1 with this sd.
+    /// Factor for this host, at least 0.05. Over the hosts, factors are uniformly distributed with mean 1 and
+    /// standard deviation `sd`.
     pub(super) fn factor(&self, property: Property, sd: f64) -> f64 {
         (1.0 + sd * centred(self.of(property))).max(0.05)
     }
 
-    /// Relative rate, on this host, of an event that occurs on `share` of the hosts only. It is 0 on the
-    /// other hosts; over those with the event, its mean is 1 and its logarithm is evenly spread with this sd.
+    /// Relative rate of an event on this host. The event occurs only on a part (`share`) of the hosts; on the
+    /// other hosts the rate is 0. Over the hosts with the event, the mean rate is 1, and the logarithm of the
+    /// rate is uniformly distributed with standard deviation `sd`.
     pub(super) fn rate(&self, property: Property, share: f64, sd: f64) -> f64 {
         let place = self.of(property);
         if place >= share {
@@ -61,7 +63,8 @@ impl HostPosition {
     }
 }
 
-/// Maps a place from an even spread over 0 to 1 to an even spread with mean 0 and sd 1.
+/// Maps a value that is uniformly distributed from 0 to 1 to one that is uniformly distributed with mean 0 and
+/// standard deviation 1.
 fn centred(place: f64) -> f64 {
     (place - 0.5) * 12f64.sqrt()
 }

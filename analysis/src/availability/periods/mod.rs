@@ -51,7 +51,7 @@ struct ByScope {
     idle: Vec<Region>,
 }
 
-/// The periods of one region size: as seen, and as leases.
+/// The periods of one region size: as seen, and counted as leases.
 #[derive(Clone, Debug)]
 struct Region {
     seen: SeenPeriods,

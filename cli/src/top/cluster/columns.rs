@@ -61,7 +61,7 @@ fn least_width(column: Column) -> usize {
     }
 }
 
-/// Number of blanks before a column; text after numbers needs more.
+/// Number of blanks before a column. The owner's column is text after a column of numbers, and needs two.
 const fn gap(column: Column) -> usize {
     match column {
         Column::Owner => 2,

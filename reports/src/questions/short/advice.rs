@@ -10,7 +10,8 @@ pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
 pub(crate) const SPARE_BELOW: &str = "half";
 /// Share of memory that a host keeps free at its worst moment, after memory was added or removed.
 pub(crate) const ROOM_SHARE: f64 = 0.25;
-/// Shares of its memory that a host may keep when memory is removed: modules come in halves and quarters.
+/// Shares of its memory that a host may keep when modules are removed: one module is usually a half or a
+/// quarter of the memory.
 pub(crate) const REST_SHARES: [f64; 3] = [0.25, 0.5, 0.75];
 /// Minimum number of calendar days with samples that advice needs.
 pub(crate) const LEAST_DAYS: i64 = 5;
@@ -22,7 +23,7 @@ pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 pub(crate) struct Observations {
     pub physical_bytes: f64,
     pub least_available_bytes: f64,
-    /// Maximum memory in use at a sample, given the memory that the host had at that time.
+    /// Maximum memory in use at a sample: memory that the host had at that time, less available memory.
     pub most_used_bytes: f64,
     /// Share of the host's samples with less than [`SHORT_SHARE`] available; absent if they were not counted.
     pub short_samples_share: Option<f64>,
@@ -61,8 +62,8 @@ impl Advice {
 }
 
 impl Observations {
-    /// Maximum use at a sample, as a share of the memory that the host has now; at most 1, even if the host
-    /// had and used more then.
+    /// Maximum use at a sample, as a share of the memory that the host has now. The share is at most 1, even if
+    /// the host formerly had more memory and used it.
     pub(crate) fn most_used_share(&self) -> f64 {
         match self.physical_bytes > 0.0 {
             true => (self.most_used_bytes / self.physical_bytes).clamp(0.0, 1.0),

@@ -346,7 +346,7 @@ mod foresight {
 
     proptest! {
         /// With a forecast, a host never lends more than without one. A longer time or a higher confidence
-        /// never makes it lend more. Returns do not change.
+        /// never makes it lend more. A forecast does not change the owner's returns.
         #[test]
         fn forecasts_never_lend_more(
             steps in prop::collection::vec(

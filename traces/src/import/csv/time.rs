@@ -13,9 +13,9 @@ pub(super) enum TimeFormat {
     Unix { per_ms: f64 },
     /// RFC 3339, like `2024-03-01T12:00:00+01:00`.
     Rfc3339,
-    /// Format with strptime's letters that contains the offset from UTC.
+    /// strptime format that includes the offset from UTC.
     Instant(String),
-    /// Format with strptime's letters, for local time in a time zone.
+    /// strptime format for local time in a time zone.
     Local(String, TimeZone),
 }
 

@@ -18,7 +18,8 @@ pub(super) struct Jobs {
     has_away: bool,
     /// End of the latest absence for which a program's start was drawn.
     absence_ms: i64,
-    /// Time in the current absence at which a program starts; `None` if none does.
+    /// Clock time, in ms, at which a program starts during the owner's current absence; `None` if no program is
+    /// still to start.
     begins_ms: Option<i64>,
     physical_bytes: i64,
     dice: Dice,
