@@ -70,14 +70,13 @@ impl Host {
     /// Starts a daemon with these options of `run`.
     pub(crate) fn daemon_with(&self, options: &[&str]) -> Daemon {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"));
-        for name in ["config", "agent", "socket", "state"] {
-            let file = match name {
-                "config" => "memoryd.toml",
-                "agent" => "agent.sock",
-                "socket" => "memoryd.sock",
-                _ => "state",
-            };
-            command.arg(format!("--{name}")).arg(self.path(file));
+        for (option, file) in [
+            ("--config", "memoryd.toml"),
+            ("--agent-socket", "agent.sock"),
+            ("--socket", "memoryd.sock"),
+            ("--state-folder", "state"),
+        ] {
+            command.arg(option).arg(self.path(file));
         }
         command.arg("run").args(options);
         let daemon = Daemon {
