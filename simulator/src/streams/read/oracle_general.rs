@@ -87,7 +87,7 @@ impl Reading for OracleGeneral {
             let found = format!("the next request for the object is said to be request {next}");
             return Err(self.wrong(
                 found,
-                "no trace has so many: name the format that the file is in",
+                "no trace has that many requests: name the format that the file is in",
             ));
         }
         self.at += RECORD_BYTES;
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(read.len(), 1);
         let error = read[0].as_ref().unwrap_err();
         assert!(
-            error.starts_with("stream byte 0: the object is said"),
+            error.starts_with("stream byte 0: the next request for the object is said"),
             "{error}"
         );
     }
