@@ -6,7 +6,7 @@
 /// A table that was renamed.
 #[derive(Clone, Copy, Debug)]
 pub struct TableRename {
-    /// Earlier name.
+    /// Name in earlier schema versions.
     pub before: &'static str,
     /// Name that replaced it.
     pub now: &'static str,
@@ -19,7 +19,7 @@ pub struct TableRename {
 pub struct ColumnRename {
     /// Present name of the table.
     pub table: &'static str,
-    /// Earlier name.
+    /// Name in earlier schema versions.
     pub before: &'static str,
     /// Name that replaced it.
     pub now: &'static str,

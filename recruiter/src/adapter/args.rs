@@ -49,7 +49,7 @@ pub struct FollowArgs {
     /// File with the password of Redis
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub password_file: Option<PathBuf>,
-    /// Minimum limit
+    /// Minimum limit of the server's memory
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::parse_size)]
     pub minimum: u64,
     /// Share of the quota to use, 0 to 1
