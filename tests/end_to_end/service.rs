@@ -179,7 +179,7 @@ fn the_shipper_is_a_service_too() {
         .output();
     assert!(traced.unwrap().status.success());
     // No collector listens at this address. The shipper waits, and still reports that it is alive.
-    let config = "[ship]\ncollector = \"http://127.0.0.1:1\"\ninterval = \"100ms\"\n";
+    let config = "[ship]\ncollector = \"http://127.0.0.1:1\"\nbatch_interval = \"100ms\"\n";
     let service = Service::start(folder.path(), agent, config, &["ship"]);
     let word = service.manager.hear();
     assert!(word.starts_with("READY=1\nSTATUS=shipping "), "{word}");

@@ -54,7 +54,7 @@ impl Deployment {
         let config = self.folder.join("agent.toml");
         fs::write(
             &config,
-            "socket = \"none\"\n[ship]\ninterval = \"100ms\"\ntimeout = \"5s\"\n",
+            "socket = \"none\"\n[ship]\nbatch_interval = \"100ms\"\ntimeout = \"5s\"\n",
         )
         .unwrap();
         let mut command = Command::new(program("gleaner-agent").unwrap());

@@ -179,7 +179,7 @@ impl Host {
     /// Command that runs the shipper, with these keys in the table `[ship]` of its configuration.
     pub(super) fn shipping(&self, keys: &str) -> Command {
         let config = self.database.with_file_name("agent.toml");
-        let text = format!("[ship]\ninterval = \"100ms\"\n{keys}\n");
+        let text = format!("[ship]\nbatch_interval = \"100ms\"\n{keys}\n");
         fs::write(&config, text).unwrap();
         let mut command = self.agent();
         command.arg("--config").arg(config).arg("ship");
