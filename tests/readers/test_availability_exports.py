@@ -104,7 +104,7 @@ def test_periods_end_as_often_as_the_analysis_says(gleaner, fleet, tmp_path, sco
     periods = with_pandas(exported(gleaner, fleet, tmp_path / "out", *how) / "periods.parquet")
     found = of_all(analyzed(gleaner, fleet, 12 * GIB), "availability_periods", scope)
     ended = periods["ended_by"].value_counts()
-    assert {c: ended.get(c, 0) for c in CAUSES} == {c: found[f"ended_by_{c}"] for c in CAUSES}
+    assert {c: ended.get(c, 0) for c in CAUSES} == {c: found[f"ended_by_{c}_count"] for c in CAUSES}
     assert periods["ended_by"].isna().sum() == found["end_censored_count"]
     assert (~periods["is_start_known"]).sum() == found["start_censored_count"]
     length = (periods["end"] - periods["begin"]).dt.total_seconds() * 1000

@@ -216,7 +216,7 @@ def test_a_server_with_a_certificate_is_believed_when_its_authority_is(programs,
     try:
         args = ["--url", f"https://{address}", "-o", tmp_path / "dataset"]
         said = import_(programs, *args, succeeds=False)
-        assert f"cannot ask https://{address}" in said and "certificate" in said, said
+        assert f"cannot query https://{address}" in said and "certificate" in said, said
         deadline = time.monotonic() + PATIENCE_S
         while True:
             said = import_(programs, *args, "--ca", certificate, succeeds=False)
