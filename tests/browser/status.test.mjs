@@ -140,7 +140,7 @@ describe("a collector of some hosts", () => {
     const { page, close } = await open(collector.http);
     const problem = page.locator(".problems > li").first();
     assert.match(await problem.textContent(), /1 host was rejected/);
-    assert.match(await problem.textContent(), /host-00005 \([0-9a-f]{8}\): .*not a batch.*install it anew/s);
+    assert.match(await problem.textContent(), /host-00005 \([0-9a-f]{8}\): .*not a batch.*install it again/s);
     const first = page.locator("#table tbody tr").first();
     assert.match(await first.textContent(), /host-00005.*rejected/s);
     assert.match(await page.locator("#table tr.why").textContent(), /not a batch/);
