@@ -108,7 +108,7 @@ impl Metrics {
         }
         let help = "Requests about leases, by kind";
         registry.register("requests", help, self.requests.clone());
-        let help = "Requests, links and connections refused, by reason";
+        let help = "Requests, links and connections rejected, by reason";
         registry.register("rejected_requests", help, self.refused.clone());
         let help = "Requests for leases that were granted";
         registry.register("granted_requests", help, self.granted.clone());

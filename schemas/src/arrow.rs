@@ -7,11 +7,14 @@
 use crate::SCHEMA_VERSION;
 use crate::column::{Kind, Table};
 use crate::renames;
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Metadata key under which an Arrow schema has the name of its table.
 const TABLE_KEY: &str = "gleaner.table";
+/// Metadata key under which an Arrow schema has its schema version.
+const VERSION_KEY: &str = "gleaner.schema_version";
 
 /// Names, in order, of the columns with which every table begins; the table's own columns follow.
 pub const IDENTITY: [&str; 4] = ["host_id", "database_id", "sequence", "time"];
@@ -48,21 +51,23 @@ pub fn schema(table: &Table) -> Schema {
     Schema::new_with_metadata(
         identity.into_iter().chain(own).collect::<Vec<_>>(),
         HashMap::from([
-            (
-                "gleaner.schema_version".to_owned(),
-                SCHEMA_VERSION.to_string(),
-            ),
+            (VERSION_KEY.to_owned(), SCHEMA_VERSION.to_string()),
             (TABLE_KEY.to_owned(), table.name.to_owned()),
         ]),
     )
 }
 
 /// Returns `schema`, which may come from a file of any version, with the present names of its table and
-/// columns. Types, order and the recorded schema version are unchanged.
+/// columns. Types, order and the recorded schema version are unchanged. A schema of the present version, as most
+/// files have, is returned without a copy.
 #[must_use]
-pub fn with_present_names(schema: &Schema) -> Schema {
+pub fn with_present_names(schema: SchemaRef) -> SchemaRef {
+    let is_present = |version: &String| *version == SCHEMA_VERSION.to_string();
+    if schema.metadata.get(VERSION_KEY).is_some_and(is_present) {
+        return schema;
+    }
     let Some(table) = schema.metadata.get(TABLE_KEY) else {
-        return schema.clone(); // without a table name, no column was renamed
+        return schema; // without a table name, no column was renamed
     };
     let table = renames::table_name(table);
     let fields = schema.fields().iter().map(|field| {
@@ -70,7 +75,8 @@ pub fn with_present_names(schema: &Schema) -> Schema {
         field.as_ref().clone().with_name(name)
     });
     let fields = fields.collect::<Vec<_>>();
-    Schema::new_with_metadata(fields, schema.metadata.clone().with(TABLE_KEY, table))
+    let metadata = schema.metadata.clone().with(TABLE_KEY, table);
+    Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
 fn metadata(unit: Option<&str>) -> HashMap<String, String> {

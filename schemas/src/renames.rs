@@ -101,14 +101,7 @@ const fn column(
 /// Returns the present name of the table that some version called `name`; other names are returned unchanged.
 #[must_use]
 pub fn table_name(name: &str) -> &str {
-    let renamed = |name, rename: &TableRename| {
-        if name == rename.before {
-            rename.now
-        } else {
-            name
-        }
-    };
-    TABLES.iter().fold(name, renamed)
+    latest(name, TABLES.iter().map(|r| (r.before, r.now)))
 }
 
 /// Returns the present name of the column that some version called `name`; other names are returned
@@ -116,12 +109,14 @@ pub fn table_name(name: &str) -> &str {
 #[must_use]
 pub fn column_name<'a>(table: &str, name: &'a str) -> &'a str {
     let of_table = COLUMNS.iter().filter(|rename| rename.table == table);
-    of_table.fold(name, |name, rename| {
-        if name == rename.before {
-            rename.now
-        } else {
-            name
-        }
+    latest(name, of_table.map(|r| (r.before, r.now)))
+}
+
+/// Follows a name through these renames, each an earlier and a later name, oldest first.
+fn latest(name: &str, renames: impl Iterator<Item = (&'static str, &'static str)>) -> &str {
+    renames.fold(name, |name, (before, now)| match name == before {
+        true => now,
+        false => name,
     })
 }
 

@@ -312,7 +312,7 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
 
-/// One of the archives in a folder is unreadable. The others are imported, the unreadable one is named, and
+/// An archive in a folder is unreadable. The others are imported, the unreadable one is named, and
 /// the exit code is not 0.
 #[test]
 fn an_unusable_archive_of_pcp_is_left_out_and_named() {

@@ -14,9 +14,9 @@ pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
 pub enum Kind {
     /// The model's parameters were fitted to this figure.
     Calibrated,
-    /// This figure follows from calibrated figures by arithmetic alone.
+    /// Figure that follows from calibrated figures by arithmetic alone.
     Derived,
-    /// This figure is neither calibrated nor derived.
+    /// Figure that is neither calibrated nor derived.
     Predicted,
 }
 

@@ -29,7 +29,7 @@ pub enum TrustError {
         path: PathBuf,
         /// Contents that the file should have.
         wanted: &'static str,
-        /// What is wrong with the contents.
+        /// Fault in the contents.
         reason: String,
     },
     /// The private key does not match its certificate.
@@ -80,7 +80,7 @@ pub enum TrustError {
     /// No certificate issued by this authority matches.
     #[error("nothing issued here matches {0:?}: `gleaner pki list` shows serial numbers and hosts")]
     NotIssued(String),
-    /// This authority did not make the token, or it has removed the record of the token long after its
+    /// The authority did not make the token, or it has removed the record of the token long after its
     /// expiry.
     #[error(
         "token unknown: copy all of it, or make one with `gleaner pki token` for this collector"

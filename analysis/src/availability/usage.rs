@@ -11,7 +11,7 @@ use gleaner_schemas::findings::{
     Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
-/// Those of [`names`] that need recorded files.
+/// Members of [`names`] whose figures need recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
 /// The one of [`names`] that is given only for single hosts: over several hosts it adds nothing to the

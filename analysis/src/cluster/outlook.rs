@@ -24,7 +24,7 @@ pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
     cells
 }
 
-/// One host in one cell in which its memory could be lent.
+/// Host in a cell in which its memory could be lent.
 pub(crate) struct Start<'a> {
     pub(crate) cell: i64,
     /// Quota in the cell.

@@ -51,7 +51,7 @@ pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
 }
 
-/// One host's part of the measure.
+/// Part of the measure for one host.
 #[derive(Debug)]
 struct HostPart {
     host: String,

@@ -124,7 +124,7 @@ pub(crate) enum ColumnFormat {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ExportScope {
-    /// All time.
+    /// Whole time, idle or not.
     All,
     /// While the owner is away: a period also ends when the owner returns.
     Idle,

@@ -97,7 +97,7 @@ pub(crate) struct ImportAlibaba {
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
 ///
-/// One CSV file per machine. Prints what was repaired, merged and dropped, per machine and in total.
+/// Reads one CSV file per machine. Prints what was repaired, merged and dropped, per machine and in total.
 #[derive(clap::Args)]
 #[command(after_help = help(&bitbrains::RND, "
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains
@@ -146,7 +146,7 @@ pub(crate) struct ImportCsv {
 
 /// Virtual machines of Materna's data centres: GWA-T-13 of the Grid Workloads Archive.
 ///
-/// One CSV file per machine. The reader follows the published description of the format (docs/import.md).
+/// Reads one CSV file per machine. The reader follows the published description of the format (docs/import.md).
 #[derive(clap::Args)]
 #[command(after_help = help(&materna::TRACES[0], "
   gleaner import materna Materna-Trace-1 -o out/materna

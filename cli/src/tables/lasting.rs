@@ -1,4 +1,4 @@
-//! How long a region stays available: odds for lease terms, and lower bounds of the periods; one line per
+//! Time for which a region stays available: odds for lease terms, and lower bounds of the periods; one line per
 //! region.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};

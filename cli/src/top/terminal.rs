@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// This test starts itself again as a child process on a terminal; the child panics while it draws.
+    /// The test starts itself again as a child process on a terminal; the child panics while it draws.
     #[test]
     fn the_terminal_is_given_back_after_a_panic() {
         if std::env::var_os("GLEANER_TEST_PANICS").is_some() {

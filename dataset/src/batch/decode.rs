@@ -162,7 +162,7 @@ fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<Record
     let expected = Arc::new(schema(table));
     let wrong = |detail: String| malformed(format!("table {}: {detail}", table.name));
     let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    let named = Arc::new(with_present_names(rows.schema_ref()));
+    let named = with_present_names(rows.schema());
     let rows = RecordBatch::try_new_with_options(named, rows.columns().to_vec(), &options)
         .map_err(|e| wrong(e.to_string()))?;
     if let Some(unknown) = rows

@@ -320,7 +320,7 @@ fn contents(footer: &Footer<'_>) -> Result<(SchemaRef, MetadataVersion, Vec<Bloc
         .ok_or_else(|| ArrowError::IpcError("its footer has no schema".to_owned()))?;
     let blocks = footer.recordBatches().iter().flatten().copied().collect();
     Ok((
-        Arc::new(with_present_names(&try_fb_to_schema(schema)?)),
+        with_present_names(Arc::new(try_fb_to_schema(schema)?)),
         footer.version(),
         blocks,
     ))

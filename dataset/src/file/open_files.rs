@@ -152,7 +152,7 @@ mod tests {
         folder
     }
 
-    /// This failed with an LRU cache of 512 files: it opened all 650 files again for every host.
+    /// The test failed with an LRU cache of 512 files: it opened all 650 files again for every host.
     #[test]
     fn a_file_is_opened_once_however_many_hosts_are_read() {
         let folder = days();

@@ -112,7 +112,7 @@ impl Salvage {
         match message.header_type() {
             MessageHeader::Schema => {
                 let found = try_fb_to_schema(message.header_as_schema()?).ok()?;
-                self.schema = Arc::new(with_present_names(&found));
+                self.schema = with_present_names(Arc::new(found));
                 self.version = message.version();
                 Some((whole, None))
             }

@@ -57,7 +57,7 @@ pub enum ProblemKind {
     },
     /// The footer, or the index in it, was altered: no rows can be found in the file.
     Footer,
-    /// This number of record batches was altered.
+    /// Number of record batches that were altered.
     Batches(usize),
     /// Bytes that belong to no rows were altered.
     OutsideRows,

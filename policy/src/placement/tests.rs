@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const SLAB: u64 = SLAB_BYTES;
 
-/// One host: name, slabs free, slabs lent, requests per second, slabs of this client, minutes idle,
+/// Figures of a host: name, slabs free, slabs lent, requests per second, slabs of this client, minutes idle,
 /// probability to stay, time of failure.
 type Row = (
     &'static str,

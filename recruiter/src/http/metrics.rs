@@ -62,7 +62,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_with_unit(
         "process_start_time",
-        "When the recruiter started, since 1970-01-01 UTC",
+        "Start time of the recruiter, since 1970-01-01 UTC",
         Unit::Seconds,
         ConstGauge::new(state.start_time_ms as f64 / 1000.0),
     );

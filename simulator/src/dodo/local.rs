@@ -27,7 +27,7 @@ pub(super) struct Local {
     taken_out: u32,
     /// Index in `uses` of each block's last use, or [`NEVER_USED`].
     last_use: Vec<u32>,
-    /// One bit per block, set while the block is held. These bits answer most look-ups, and stay in the
+    /// Bit of each block, set while the block is held. These bits answer most look-ups, and stay in the
     /// processor's cache.
     is_held: Vec<u64>,
     held: usize,

@@ -12,7 +12,7 @@ use crate::applications::Program;
 use crate::event::Queue;
 use crate::hosts::Timeline;
 
-/// One of several clients.
+/// Client among several that share the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Borrower<P> {
     /// Name of the client in the outcome and for placement policies.

@@ -18,7 +18,7 @@ pub(super) struct Sources {
     modules: BTreeMap<Path, Module>,
 }
 
-/// What a path in the code refers to.
+/// Target of a path in the code.
 #[derive(Clone)]
 enum Target {
     Module(Path),

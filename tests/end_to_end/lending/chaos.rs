@@ -100,7 +100,7 @@ struct ClientLease {
     may_be_over: bool,
 }
 
-/// What the client knows, and what it does not know for certain.
+/// Model of the client's knowledge about its leases and keys.
 #[derive(Default)]
 struct Client {
     /// All leases that the client was ever granted, by id.

@@ -1,4 +1,4 @@
-//! One round of lending: an idle host lends, a client gets a lease, the owner returns, and the memory is
+//! A round of lending: an idle host lends, a client gets a lease, the owner returns, and the memory is
 //! reclaimed.
 
 use super::client::{CLIENT, LEASE_BYTES, lease_request};

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, LogNormal};
 
-/// One stream of random numbers; a host has several.
+/// Stream of random numbers; a host has several.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(ChaCha8Rng);
 

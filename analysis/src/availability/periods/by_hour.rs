@@ -114,7 +114,7 @@ fn shown(region_bytes: &[i64], largest_physical_bytes: i64) -> Vec<usize> {
     places
 }
 
-/// One host's samples and regions, with the splitter that divides its time into hours.
+/// Samples and regions of one host, with the splitter that divides its time into hours.
 struct Host<'a> {
     time_ms: &'a [i64],
     available_bytes: &'a [i64],

@@ -78,7 +78,7 @@ fn add_run(run: &[Change], segment: &Range<usize>, stretches: &Stretches, grows:
     }
 }
 
-/// One file's states over a whole run; no pieces if its cached bytes are unknown throughout the run.
+/// States of one file over a whole run; no pieces if its cached bytes are unknown throughout the run.
 fn pieces(run: &[Change], segment: &Range<usize>) -> Vec<Piece> {
     let known = |c: &Change| Some((c.cached_bytes?, c.mapped_cached_bytes.unwrap_or(0)));
     let (Some(mut size), Some(first)) = (run.iter().find_map(known), run.first()) else {
