@@ -1,5 +1,6 @@
 //! Errors of an analysis; each names a reason, a place and a remedy.
 
+use crate::part::PartError;
 use gleaner_dataset::DatasetError;
 use polars::error::PolarsError;
 
@@ -121,6 +122,14 @@ pub enum AnalysisError {
         host: String,
         /// Error of Polars.
         source: PolarsError,
+    },
+    /// A part of an analysis cannot be used.
+    #[error("{origin}: {source}")]
+    Part {
+        /// File or other origin of the part.
+        origin: String,
+        /// Reason.
+        source: PartError,
     },
 }
 

@@ -10,49 +10,64 @@ use crate::sizes::{Classes, SizeClass};
 use gleaner_schemas::findings::{
     AvailabilityPeriods, FINDINGS_VERSION, FindingList, Findings, Parameters, Scope,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Findings of the hosts so far.
-pub(crate) struct Fleet<'a> {
-    classes: &'a Classes,
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Fleet {
+    /// Records of single hosts.
     findings: Findings,
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
     fleetwide: Option<Fleetwide>,
 }
 
-impl<'a> Fleet<'a> {
-    pub(crate) fn new(classes: &'a Classes) -> Self {
-        Self {
-            classes,
-            findings: Findings::default(),
-            by_class: BTreeMap::new(),
-            all: None,
-            fleetwide: None,
+impl Fleet {
+    /// Adds one host. Hosts come in the order of their ids.
+    pub(crate) fn add(&mut self, host: HostFindings, classes: &Classes) {
+        if let (Some(pooled), Some(summary)) = (host.pooled, host.records.hosts.first()) {
+            self.add_to_class(classes.of(summary.physical_bytes), &pooled);
+            self.add_to_all(pooled);
+        }
+        self.add_fleetwide(host.fleetwide);
+        self.findings.append(host.records);
+    }
+
+    /// Adds the hosts of `next`, all of which follow this fleet's hosts in the order of ids.
+    pub(crate) fn merge(&mut self, next: Self) {
+        for (class, pooled) in &next.by_class {
+            self.add_to_class(*class, pooled);
+        }
+        if let Some(all) = next.all {
+            self.add_to_all(all);
+        }
+        self.add_fleetwide(next.fleetwide);
+        self.findings.append(next.findings);
+    }
+
+    fn add_to_class(&mut self, class: SizeClass, pooled: &Pooled) {
+        match self.by_class.get_mut(&class) {
+            Some(mine) => mine.merge(pooled),
+            None => {
+                self.by_class.insert(class, pooled.clone());
+            }
         }
     }
 
-    /// Adds one host. Hosts come in the order of their ids.
-    pub(crate) fn add(&mut self, host: HostFindings) {
-        if let (Some(pooled), Some(summary)) = (host.pooled, host.records.hosts.first()) {
-            let class = self.classes.of(summary.physical_bytes);
-            match self.by_class.get_mut(&class) {
-                Some(class) => class.merge(&pooled),
-                None => {
-                    self.by_class.insert(class, pooled.clone());
-                }
-            }
-            match &mut self.all {
-                Some(all) => all.merge(&pooled),
-                None => self.all = Some(pooled),
-            }
+    fn add_to_all(&mut self, pooled: Pooled) {
+        match &mut self.all {
+            Some(all) => all.merge(&pooled),
+            None => self.all = Some(pooled),
         }
-        match (&mut self.fleetwide, host.fleetwide) {
-            (Some(all), Some(one)) => all.merge(&one),
-            (None, one) => self.fleetwide = one,
+    }
+
+    fn add_fleetwide(&mut self, fleetwide: Option<Fleetwide>) {
+        match (&mut self.fleetwide, fleetwide) {
+            (Some(mine), Some(fleetwide)) => mine.merge(&fleetwide),
+            (None, fleetwide) => self.fleetwide = fleetwide,
             (Some(_), None) => {}
         }
-        self.findings.append(host.records);
     }
 
     /// All findings; `None` if no host had a sample.

@@ -3,7 +3,8 @@
 //! Hosts are processed on as many threads as there are CPUs. Each host is read ([`trace`], [`derived`]),
 //! measured, and dropped, so that memory is bounded by the largest hosts rather than by the fleet. Each
 //! host's parts of the measures ([`measure`]; all measures: [`measures`]) are merged in the order of host
-//! ids: the same dataset gives the same figures.
+//! ids: the same dataset gives the same figures. Hosts can also be analysed in parts, by several processes or
+//! machines, and the parts merged ([`part`]).
 //!
 //! ```text
 //! dataset ─► trace (one host as recorded: samples, runs without gaps, rows)
@@ -20,8 +21,8 @@
 //! statistics: pure, under all of them
 //! ```
 //!
-//! Rooms, from the top; each uses only those after it: `by_host`, `explain`, `fleet`, `host`, `parameters`,
-//! `measures`, `cluster`, `consumers`, `forecast`, `sources`, `what_if`, `availability`, `in_order`,
+//! Rooms, from the top; each uses only those after it: `by_host`, `explain`, `part`, `fleet`, `host`,
+//! `parameters`, `measures`, `cluster`, `consumers`, `forecast`, `sources`, `what_if`, `availability`, `in_order`,
 //! `owner`, `quality`, `statistics`, `measure`, `derived`, `sizes`, `trace`, `error`.
 //!
 //! Definitions of all measures, their sources and their limits: docs/analysis.md.
@@ -47,6 +48,7 @@ mod measure;
 mod measures;
 mod owner;
 mod parameters;
+mod part;
 mod quality;
 mod sizes;
 mod sources;
@@ -54,27 +56,13 @@ mod statistics;
 mod trace;
 mod what_if;
 
-use availability::over_time;
 pub use by_host::availability;
 pub use error::{AnalysisError, Result};
 pub use explain::explain;
 use gleaner_dataset::Dataset;
-use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
-use gleaner_schemas::rows::SampleRow;
-use host::HostFindings;
-use measure::Pass;
-use sizes::Classes;
-use trace::calendar::Calendar;
-
-/// Progress of an analysis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Number of hosts done.
-    pub hosts_done: usize,
-    /// Number of hosts in all.
-    pub hosts_count: usize,
-}
+pub use part::{Part, PartError, Progress};
+use std::ops::Range;
 
 /// Analyses every host of a dataset, and calls `progress` after each.
 ///
@@ -101,53 +89,32 @@ pub fn analyze_together(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Findings> {
     let parameters = parameters::resolved(datasets, parameters)?;
-    let mut hosts = Vec::new();
-    for &dataset in datasets {
-        let of_dataset = dataset.hosts().map_err(AnalysisError::Hosts)?;
-        hosts.extend(of_dataset.into_iter().map(|host| (dataset, host)));
-    }
-    let hosts_count = hosts.len();
-    let classes = Classes::new(&parameters.size_class_bytes);
-    let pass = Pass {
-        parameters: &parameters,
-        classes: &classes,
-        calendar: &Calendar::new(&parameters.time_zone)?,
-        reads: measures::reads(&parameters),
-        wants_returns: measures::wants_returns(&parameters),
-        points_count: over_time::points_of_each(hosts_count),
-    };
-    let mut fleet = fleet::Fleet::new(&classes);
-    let mut hosts_done = 0;
-    in_order::each(
-        &hosts,
-        |(dataset, host)| HostFindings::of(dataset, host, &pass),
-        |found| {
-            fleet.add(found);
-            hosts_done += 1;
-            progress(Progress {
-                hosts_done,
-                hosts_count,
-            });
-            Ok::<(), AnalysisError>(())
-        },
-    )?;
-    let (from_ms, until_ms) = (parameters.from_time_ms, parameters.until_time_ms);
-    let findings = fleet.finish(parameters).map(|mut findings| {
-        findings.sources = sources::of(datasets, &findings.hosts);
-        findings
-    });
-    findings.ok_or_else(|| {
-        let files = datasets.iter().flat_map(|d| &d.manifest().files);
-        let samples = files.filter(|file| file.table == SampleRow::TABLE.name);
-        let times = samples.map(|file| (file.first_time_ms, file.last_time_ms));
-        match times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
-            Some((first_ms, last_ms)) => AnalysisError::NoSamplesInSpan {
-                from_ms,
-                until_ms,
-                first_ms,
-                last_ms,
-            },
-            None => AnalysisError::NoSamples { hosts_count },
-        }
-    })
+    let part = Part::of_hosts(datasets, &parameters, None, progress)?;
+    part.finish()
+}
+
+/// Returns the parameters that an analysis of the datasets uses: those of `parameters`, with defaults for all
+/// sizes that it leaves open. They depend on all hosts; parts of one analysis must therefore be given the
+/// same resolved parameters ([`analyze_part`]). Resolving them again changes nothing.
+///
+/// # Errors
+/// The errors of [`analyze`] about parameters.
+pub fn resolve(datasets: &[&Dataset], parameters: &Parameters) -> Result<Parameters> {
+    parameters::resolved(datasets, parameters)
+}
+
+/// Analyses some of a dataset's hosts: those at the positions `hosts` in the order of ids, from 0. The parts of
+/// all hosts, merged ([`Part::merge`]), give the findings of [`analyze`] to the byte.
+///
+/// # Errors
+/// The errors of [`analyze`] but those about samples, and [`AnalysisError::Parameter`] if the dataset has
+/// fewer hosts.
+pub fn analyze_part(
+    dataset: &Dataset,
+    parameters: &Parameters,
+    hosts: Range<usize>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Part> {
+    let parameters = parameters::resolved(&[dataset], parameters)?;
+    Part::of_hosts(&[dataset], &parameters, Some(hosts), progress)
 }

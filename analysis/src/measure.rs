@@ -9,6 +9,8 @@ use crate::sizes::Classes;
 use crate::trace::calendar::Calendar;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Finding, Findings, Parameters};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A finding that a measure writes.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +41,10 @@ impl MeasureOutput {
 }
 
 /// A measure pooled over hosts. Hosts are merged in the order of their ids.
-pub(crate) trait Measure: Sized {
+///
+/// The figures must not depend on the order of merges of neighbours: `(a + b) + c` equals `a + (b + c)` to the
+/// bit, because an analysis may be done in parts ([`crate::part`]). Sums are therefore integers.
+pub(crate) trait Measure: Sized + Serialize + DeserializeOwned {
     /// Findings that the measure writes; it is skipped if none of them is requested.
     const OUTPUTS: &'static [MeasureOutput];
 
@@ -96,7 +101,7 @@ pub(crate) struct Pass<'a> {
 macro_rules! pools {
     ($(#[doc = $doc:literal])+ $name:ident { $($field:ident : $measure:ty),+ $(,)? }) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
         pub(crate) struct $name {
             $($field: Option<$measure>,)+
         }

@@ -1,5 +1,6 @@
 //! Classes by memory size, and the default sizes to be measured.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const GIB: i64 = 1 << 30;
@@ -39,7 +40,7 @@ impl Classes {
 }
 
 /// Class of hosts with physical memory above one size and up to another. Ordered by size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SizeClass {
     above_bytes: i64,
     to_bytes: i64,

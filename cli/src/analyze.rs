@@ -1,10 +1,12 @@
 //! `gleaner analyze`: findings as tables, or as JSON.
 
 use crate::tables;
-use crate::values::{instant, size_bytes};
+use crate::values::{PartOf, instant, part_of, range, size_bytes};
+use anyhow::Context;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +20,8 @@ use std::time::Duration;
   gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
   gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
   gleaner analyze DATASET --json | jq '.availability_periods'
+  gleaner analyze DATASET --part 2/7 -o part-2        # on one of seven machines
+  gleaner merge part-* --json > findings.json         # the same as of one machine
 
 --from and --until take a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC.
 Durations look like 90s, 5m or 1h30m. Every measure: docs/analysis.md.")]
@@ -39,6 +43,21 @@ pub(crate) struct Analyze {
     /// Use only records before this time; periods that cross this time are cut.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) until: Option<i64>,
+    /// Use the parameters of this JSON file, which may be findings, instead of options.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["Measures", "measure", "from", "until"])]
+    pub(crate) parameters: Option<PathBuf>,
+    /// Print the parameters, with all defaults chosen from the hosts, as JSON for --parameters; analyse nothing.
+    #[arg(long, conflicts_with_all = ["json", "part", "hosts"])]
+    pub(crate) print_parameters: bool,
+    /// Analyse only the hosts of part I, if the hosts are divided into N parts, and write the part to --output.
+    #[arg(long, value_name = "I/N", value_parser = part_of, requires = "output", conflicts_with = "json")]
+    pub(crate) part: Option<PartOf>,
+    /// Analyse only the hosts from A to before B in the order of ids, counted from 0, and write them to --output as a part.
+    #[arg(long, value_name = "A..B", value_parser = range, requires = "output", conflicts_with_all = ["json", "part"])]
+    pub(crate) hosts: Option<Range<usize>>,
+    /// File for the part, which `gleaner merge` reads.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }
@@ -82,24 +101,88 @@ pub(crate) struct Measures {
 }
 
 pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
-    let mut parameters = parameters(&args.measures);
-    parameters.from_time_ms = args.from;
-    parameters.until_time_ms = args.until;
-    parameters.measures = match (args.json, args.measure.is_empty()) {
-        (false, true) => tables::printed(),
-        _ => args.measure.clone(),
-    };
-    let findings = findings(&args.dataset, &parameters)?;
-    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
-    if args.json {
-        // The document is written piece by piece: the JSON text of a large fleet takes much memory.
-        serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
-        writeln!(output)?;
-    } else {
-        output.write_all(tables::all(&findings, &args.measure, args.rows)?.as_bytes())?;
+    let dataset = Dataset::open(&args.dataset)?;
+    let mut parameters = requested(args)?;
+    if args.print_parameters {
+        parameters = gleaner_analysis::resolve(&[&dataset], &parameters)?;
+        return print_json(&parameters);
     }
-    output.flush()?;
-    Ok(())
+    if let Some(output) = &args.output {
+        return write_part(&dataset, &parameters, args, output);
+    }
+    if !args.json && parameters.measures.is_empty() {
+        parameters.measures = tables::printed();
+    }
+    let findings = findings_of(&dataset, &parameters, "analyse")?;
+    print(&findings, args.json, &args.measure, args.rows)
+}
+
+/// Parameters from the file of `--parameters`, or from the options.
+fn requested(args: &Analyze) -> anyhow::Result<Parameters> {
+    if let Some(file) = &args.parameters {
+        return from_file(file);
+    }
+    Ok(Parameters {
+        from_time_ms: args.from,
+        until_time_ms: args.until,
+        measures: args.measure.clone(),
+        ..parameters(&args.measures)
+    })
+}
+
+/// Parameters in a JSON file: an object of parameters, or one whose key `parameters` has them.
+fn from_file(path: &Path) -> anyhow::Result<Parameters> {
+    let context = || format!("{}: these are no parameters of an analysis", path.display());
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let document: serde_json::Value = serde_json::from_slice(&text).with_context(context)?;
+    let parameters = document.get("parameters").unwrap_or(&document);
+    serde_json::from_value(parameters.clone()).with_context(context)
+}
+
+fn write_part(
+    dataset: &Dataset,
+    parameters: &Parameters,
+    args: &Analyze,
+    output: &Path,
+) -> anyhow::Result<()> {
+    let hosts_count = dataset.hosts()?.len();
+    let hosts = match (&args.part, &args.hosts) {
+        (Some(part), _) => part.range_of(hosts_count),
+        (None, Some(hosts)) => hosts.clone(),
+        (None, None) => 0..hosts_count,
+    };
+    keep_freed_memory();
+    let bar = gleaner_terminal::bar("analyse", hosts.len() as u64);
+    let part = gleaner_analysis::analyze_part(dataset, parameters, hosts, &mut |p| {
+        bar.set_position(p.hosts_done as u64);
+    })?;
+    bar.finish_and_clear();
+    Ok(part.write(output)?)
+}
+
+/// Prints findings as one JSON document, or as tables of at most `rows` rows; `measures` as for
+/// [`tables::all`].
+pub(crate) fn print(
+    findings: &Findings,
+    json: bool,
+    measures: &[String],
+    rows: usize,
+) -> anyhow::Result<()> {
+    if json {
+        return print_json(findings);
+    }
+    let text = tables::all(findings, measures, rows)?;
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    Ok(output.flush()?)
+}
+
+fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+    // The document is written piece by piece: the JSON text of a large fleet takes much memory.
+    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer_pretty(&mut output, document).map_err(std::io::Error::from)?;
+    writeln!(output)?;
+    Ok(output.flush()?)
 }
 
 /// Parameters of the measures, from the command's options. Parameters without an option have their defaults.

@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Doctor(gleaner_doctor::Doctor),
     Collect(crate::collect::Collect),
     Analyze(crate::analyze::Analyze),
+    Merge(crate::merge::Merge),
     Explain(crate::explain::Explain),
     Report(Box<crate::report::args::Report>),
     Export(crate::export::args::Export),

@@ -2,7 +2,7 @@
 //!
 //! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`,
 //! `demo`, `explain`, `import`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
-//! `report`, `analyze`, `owner`, `top`, `tables`, `values`.
+//! `report`, `merge`, `analyze`, `owner`, `top`, `tables`, `values`.
 
 mod analyze;
 mod args;
@@ -14,6 +14,7 @@ mod explain;
 mod export;
 mod import;
 mod man;
+mod merge;
 mod owner;
 mod pki;
 mod report;
@@ -62,6 +63,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Collect(args) => collect::run(&args),
         Command::Analyze(args) => analyze::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{DipHosts, FindingList, Findings, Notion, NotionSizes, Parameters};
+use serde::{Deserialize, Serialize};
 
 /// The paper's columns: minimum number of intervals below the threshold. 0 stands for hosts without any.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
@@ -17,7 +18,7 @@ type ByThreshold = Vec<Vec<i64>>;
 
 /// Counts by notion, in the order of [`Notion::ALL`]. The other notions need more tables; if they were not
 /// requested, only the first has counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 
 fn requested_notions(parameters: &Parameters) -> &'static [Notion] {

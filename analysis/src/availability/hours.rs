@@ -11,6 +11,7 @@ use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{
     Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
 };
+use serde::{Deserialize, Serialize};
 
 /// Names of the figures of each hour, in the order of the findings.
 const MEASURED: [&str; 7] = [
@@ -24,7 +25,7 @@ const MEASURED: [&str; 7] = [
 ];
 
 /// Figures of one host or one class by hour of the week.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Hours {
     /// For each of [`MEASURED`], the sizes in each hour of the week.
     usage: Vec<Vec<Sizes>>,
@@ -34,7 +35,7 @@ pub(crate) struct Hours {
 }
 
 /// Sizes in one hour of the week. The sums are integers, so the order of merging changes nothing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Sizes {
     count: i64,
     sum_bytes: i128,
@@ -44,7 +45,7 @@ struct Sizes {
 }
 
 /// Number of samples, and number of those with a property.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Share {
     count: i64,
     of: i64,

@@ -8,6 +8,7 @@ use crate::measure::{Measure, MeasureOutput};
 use crate::statistics::distribution::Distribution;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, LendingMode, Notion, NotionSizes, Parameters, Scope};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -61,10 +62,10 @@ impl<'a> Sizes<'a> {
 }
 
 /// Sizes by notion, in the order of [`Notion::ALL`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Notions([ByScope; Notion::ALL.len()]);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct ByScope {
     all: Distribution,
     idle: Distribution,

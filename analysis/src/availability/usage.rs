@@ -10,6 +10,7 @@ use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{
     Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
+use serde::{Deserialize, Serialize};
 
 /// Members of [`names`] whose figures need recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
@@ -29,7 +30,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 /// A distribution for each of [`names`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Usage(Vec<Distribution>);
 
 impl Measure for Usage {

@@ -1,13 +1,14 @@
 //! Values by cell of the grid, stored in blocks only where a host was seen: a host with a wrong clock
 //! costs one block, not all the years between.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Number of cells in a block.
 const BLOCK_CELLS: i64 = 128;
 
 /// A `T` for each cell; untouched cells are `T::default()`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ByCell<T> {
     blocks: BTreeMap<i64, Vec<T>>,
 }

@@ -5,10 +5,11 @@ use crate::cluster::grid::HostCells;
 use crate::cluster::points::stretches;
 use crate::sizes::SizeClass;
 use gleaner_schemas::findings::{ClassPoint, Findings};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Sum of bytes over the hosts whose value is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sum {
     hosts: i64,
     bytes: i64,
@@ -29,7 +30,7 @@ impl Sum {
 }
 
 /// Sums over the hosts of a class that are seen in one cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sums {
     available: Sum,
     kernel: Sum,
@@ -47,7 +48,7 @@ impl Sums {
 }
 
 /// Sums by class and cell.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ByClass {
     classes: BTreeMap<SizeClass, ByCell<Sums>>,
 }

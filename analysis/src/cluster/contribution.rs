@@ -6,13 +6,14 @@ use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::SCOPES;
 use crate::sizes::SizeClass;
 use gleaner_schemas::findings::{ClassContribution, Findings, RankContribution, Scope};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Number of ranks into which the hosts are divided.
 const RANKS: usize = 10;
 
 /// Sums over the cells of one host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Part {
     size_class: SizeClass,
     physical: i128,
@@ -22,14 +23,14 @@ struct Part {
 }
 
 /// Sums over the cells in which the host's idleness is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Idle {
     physical: i128,
     available: i128,
 }
 
 /// Contributions of all hosts that were seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Contributions {
     parts: Vec<Part>,
 }

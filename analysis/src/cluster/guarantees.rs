@@ -12,12 +12,13 @@ use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
 use gleaner_schemas::findings::{Findings, Guarantee, Residence};
+use serde::{Deserialize, Serialize};
 
 /// Probabilities of the guarantees: number of starts, of 1000, that have at least the given bytes.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
 
 /// Sums over the hosts whose outcome at one horizon is known, with one cell as the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct KnownSums {
     hosts: i64,
     now_bytes: i64,
@@ -25,7 +26,7 @@ struct KnownSums {
 }
 
 /// Sums over the hosts whose quota in a cell is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct QuotaSums {
     /// Number of hosts, missing ones included.
     hosts: i64,
@@ -47,7 +48,7 @@ impl QuotaSums {
 }
 
 /// Sums by scope and cell.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Guarantees {
     scopes: [ByCell<QuotaSums>; SCOPES.len()],
 }

@@ -12,19 +12,20 @@ use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::{SCOPES, ahead_cells, each_start};
 use gleaner_schemas::findings::{Copies, Findings, Parameters};
+use serde::{Deserialize, Serialize};
 
 /// Numbers of copies that are measured.
 const COPIES: [u32; 2] = [2, 3];
 
 /// Number of hosts that have a region in one cell, and of those that lose it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Fates {
     have: u32,
     lose: u32,
 }
 
 /// Fates by scope and cell; within a cell by region, then by horizon.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct JointFates {
     scopes: [ByCell<Vec<Fates>>; SCOPES.len()],
 }

@@ -35,10 +35,11 @@ use guarantees::Guarantees;
 use joint::JointFates;
 use pooling::Pools;
 use returns::Returns;
+use serde::{Deserialize, Serialize};
 use totals::Totals;
 
 /// Every measure of the hosts together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cluster {
     totals: Totals,
     by_class: ByClass,

@@ -10,6 +10,7 @@
 use crate::cluster::grid::{HostCells, RunEnd};
 use crate::cluster::quantile::p99;
 use gleaner_schemas::findings::{Findings, Peak, PoolingSaving};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ const MOST_VALUES: usize = 4 << 20;
 const REGROUPINGS: u64 = 5;
 
 /// Demand of one host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Demand {
     /// Runs in which the host was seen: first cell, and the maximum demand in each cell from there on.
     seen: Vec<(i64, Vec<i64>)>,
@@ -74,7 +75,7 @@ impl Demand {
 }
 
 /// The hosts by the hash of their ids.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pools {
     hosts: BTreeMap<(u64, String), Demand>,
     values_count: usize,

@@ -10,6 +10,7 @@ use crate::cluster::grid::HostCells;
 use crate::error::Result;
 use crate::trace::calendar::{Calendar, HOURS_OF_WEEK};
 use gleaner_schemas::findings::{Findings, Parameters, ReturnsByHour, WorstReturn};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// Number of worst moments listed.
@@ -17,7 +18,7 @@ const WORST_LISTED: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
 
 /// Sums over the hosts whose idleness is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct IdleSums {
     hosts: i64,
     hour_of_week: u8,
@@ -40,7 +41,7 @@ impl IdleSums {
 }
 
 /// Returns by cell.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Returns {
     cells: ByCell<IdleSums>,
 }

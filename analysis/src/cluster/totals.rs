@@ -7,9 +7,10 @@ use crate::cluster::points::stretches;
 use crate::cluster::quantile::reached_by;
 use crate::statistics::distribution::Distribution;
 use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, Scope};
+use serde::{Deserialize, Serialize};
 
 /// Sums over the hosts seen in one cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Total {
     hosts_seen: i64,
     hosts_missing: i64,
@@ -64,7 +65,7 @@ impl Total {
 }
 
 /// Totals by cell.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
     cells: ByCell<Total>,
 }

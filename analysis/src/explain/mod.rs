@@ -57,7 +57,8 @@ pub fn explain(
         file_memory,
     )?;
     let source = trace.inventory.source.as_deref();
-    let source = source.and_then(|name| sources::named_of(&[dataset], name, 1));
+    let source =
+        source.and_then(|name| sources::named_of(&sources::described_in(&[dataset]), name, 1));
     if let Some(source) = &source {
         categories = categories::as_imported(categories, source);
     }

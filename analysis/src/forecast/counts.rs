@@ -3,10 +3,11 @@
 use super::instants::{NEVER, ahead_ms, day, within};
 use crate::availability::periods::window::Window;
 use gleaner_policy::forecast::{AHEAD, Bins, State, slot};
+use serde::{Deserialize, Serialize};
 
 /// Instants of one day with the same state, time of the week, and number of days until their outcomes were
 /// known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Count {
     /// Days since 1970 (UTC).
     pub(super) day: i32,
@@ -38,7 +39,7 @@ pub(super) struct ForecastHost<'a> {
 }
 
 /// Counts of one region.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
     /// Counts by day.
     pub(super) counts: Vec<Count>,

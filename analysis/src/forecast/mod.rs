@@ -35,6 +35,7 @@ use gleaner_schemas::findings::{
     Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
     ForecastTableSize, ForecastWeight, Notion, Parameters, Scope,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A region as requested.
@@ -46,13 +47,13 @@ enum Region {
 }
 
 /// The counts of all hosts, one part per host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
 }
 
 /// Part of the measure for one host.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct HostPart {
     host: String,
     /// Time of the host's last sample.

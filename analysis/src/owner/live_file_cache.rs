@@ -7,12 +7,13 @@ use crate::measure::{Measure, MeasureOutput};
 use crate::statistics::distribution::Distribution;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{self, Findings, Parameters};
+use serde::{Deserialize, Serialize};
 
 /// Unit in which shares are counted: one billionth.
 const SHARE_PARTS: i64 = 1_000_000_000;
 
 /// Sums over samples of the live file cache, and the number of samples at which it fits into the headroom.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LiveFileCache {
     bytes: Distribution,
     /// Shares of physical memory, in billionths.

@@ -20,6 +20,7 @@ use gleaner_policy::memory_context::{Demand, memory_context_bytes, upper_bound_b
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::findings::{self, Findings, LendingMode, NotionSizes, Parameters};
 use gleaner_schemas::units::stored;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 const MODES: [(LendingMode, Mode); 2] = [
@@ -105,11 +106,11 @@ fn quota_bytes(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters
 }
 
 /// The memory context sizes of both modes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MemoryContext([ModeSizes; 2]);
 
 /// Figures in one lending mode.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct ModeSizes {
     /// Quota: mean over samples.
     quota_bytes: Mean,

@@ -19,6 +19,7 @@ use gleaner_hosts::derived::unsigned;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{self, Category, CostWindow, Findings, Parameters};
 use gleaner_schemas::units::stored;
+use serde::{Deserialize, Serialize};
 
 /// Kinds of window, with and without lent memory.
 const KINDS: [(CostWindow, bool); 4] = [
@@ -29,11 +30,11 @@ const KINDS: [(CostWindow, bool); 4] = [
 ];
 
 /// Growth of the counters in each of [`KINDS`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OwnerCost([CounterGrowth; KINDS.len()]);
 
 /// Growth of the counters over the windows of one of [`KINDS`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct CounterGrowth {
     length_ms: Mean,
     guest: Mean,

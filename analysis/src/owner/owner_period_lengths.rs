@@ -8,12 +8,13 @@ use crate::statistics::distribution::Distribution;
 use crate::statistics::kaplan_meier::Curve;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, OwnerPeriodLengths, OwnerState, Parameters};
+use serde::{Deserialize, Serialize};
 
 /// The only number of a cause: it means that the end was seen.
 const ENDED: usize = 0;
 
 /// Lengths of absences and presences.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Lengths {
     idle: Vec<Length>,
     busy: Vec<Length>,

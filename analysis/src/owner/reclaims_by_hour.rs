@@ -7,9 +7,10 @@ use crate::trace::calendar::{Calendar, HOURS_OF_WEEK, weekday_and_hour};
 use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Parameters};
+use serde::{Deserialize, Serialize};
 
 /// Reclaims on hosts whose owners' absences are known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ReclaimsByHour {
     /// Returns in each hour of the week.
     returns: Vec<i64>,

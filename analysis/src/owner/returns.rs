@@ -5,9 +5,10 @@ use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
+use serde::{Deserialize, Serialize};
 
 /// Number of times at which lent memory would be reclaimed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Count {
     /// Number of hosts whose returns are known.
     hosts: i64,

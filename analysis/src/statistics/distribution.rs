@@ -4,20 +4,26 @@
 //! buckets whose width is 1/2048 of the sizes in them. It is exact if its bucket holds a single distinct
 //! value, otherwise within 0.05 %.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Parts of a share of 1.
+const SHARE_PARTS: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
 /// Leading bits of a size that select its bucket.
 const BUCKET_BITS: u32 = 12;
 
 /// Sizes of one kind, with their shares of a whole.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Distribution {
     /// Number of hosts that have at least one size.
     pub(crate) hosts: i64,
     pub(crate) count: i64,
     sum: i128,
     sum_of_squares: i128,
-    shares: f64,
+    /// Sum of the shares, in parts of [`SHARE_PARTS`]. Each host's sum is made in floating point and rounded
+    /// once, so that the order in which hosts are merged changes nothing here, either.
+    shares: i128,
     pub(crate) min: i64,
     pub(crate) max: i64,
     /// Count and sum of the sizes in each bucket.
@@ -48,7 +54,7 @@ impl Distribution {
             count: sorted.len() as i64,
             sum: sorted.iter().map(|&size| i128::from(size)).sum(),
             sum_of_squares: sorted.iter().map(square).fold(0, i128::saturating_add),
-            shares,
+            shares: (shares * SHARE_PARTS) as i128,
             min,
             max,
             buckets: sorted
@@ -74,7 +80,7 @@ impl Distribution {
         self.count += other.count;
         self.sum += other.sum;
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
-        self.shares += other.shares;
+        self.shares = self.shares.saturating_add(other.shares);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         for (&key, (count, sum)) in &other.buckets {
@@ -90,7 +96,7 @@ impl Distribution {
     }
 
     pub(crate) fn mean_share(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.shares / self.count as f64)
+        (self.count > 0).then(|| self.shares as f64 / SHARE_PARTS / self.count as f64)
     }
 
     /// Standard deviation with n − 1; `None` with fewer than two sizes.

@@ -1,7 +1,9 @@
 //! Mean of integers, mergeable and exact; for measures that need no other statistic.
 
+use serde::{Deserialize, Serialize};
+
 /// Count and sum of the numbers so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mean {
     pub(crate) count: i64,
     sum: i128,

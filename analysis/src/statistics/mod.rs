@@ -11,6 +11,8 @@
 //! sums by host  bootstrap        intervals of their ratios
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) mod bootstrap;
 #[cfg(test)]
 mod cut_starts;
@@ -22,7 +24,7 @@ pub(crate) mod quantile_bound;
 pub(crate) mod residual;
 
 /// Length of a period, and the cause of its end. Ordered by length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Length {
     /// Length as seen, in ms.
     pub(crate) ms: i64,

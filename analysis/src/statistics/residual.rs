@@ -6,6 +6,8 @@
 //! would favour short periods; this rule favours none. Sums are in milliseconds, so that the result is exact
 //! in continuous time and does not depend on the order in which periods and hosts are added.
 
+use serde::{Deserialize, Serialize};
+
 /// A period in which the region was available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spell {
@@ -19,7 +21,7 @@ pub(crate) struct Spell {
 }
 
 /// Outcomes at one horizon of the instants that could be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FateTimes<const CAUSES: usize> {
     pub(crate) ahead_ms: i64,
     /// Total time of the instants with a known outcome.
@@ -27,11 +29,34 @@ pub(crate) struct FateTimes<const CAUSES: usize> {
     /// Total time of the instants at whose horizon the memory is still available.
     pub(crate) survived_ms: i64,
     /// Total time of the instants after which the period ended before the horizon, by the cause of the end.
+    #[serde(with = "by_cause")]
     pub(crate) ended_ms: [i64; CAUSES],
 }
 
+/// Serialised form of a time for each cause: serde knows only arrays of given lengths.
+mod by_cause {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer, const CAUSES: usize>(
+        ended_ms: &[i64; CAUSES],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        ended_ms.as_slice().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>, const CAUSES: usize>(
+        from: D,
+    ) -> Result<[i64; CAUSES], D::Error> {
+        let ended_ms = Vec::deserialize(from)?;
+        let count = ended_ms.len();
+        let wrong = |_| D::Error::invalid_length(count, &"a time for each cause");
+        ended_ms.try_into().map_err(wrong)
+    }
+}
+
 /// Sums for a fixed list of horizons; sums of several hosts can be merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Residual<const CAUSES: usize> {
     pub(crate) ahead: Vec<FateTimes<CAUSES>>,
 }

@@ -3,11 +3,12 @@
 //! not count.
 
 use super::calendar::{Calendar, HOUR_MS, HOURS_OF_WEEK, hour_of_week};
+use serde::{Deserialize, Serialize};
 
 const WEEK_MS: i64 = HOURS_OF_WEEK as i64 * HOUR_MS;
 
 /// Milliseconds in each hour of the week.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimeByHour(Vec<i64>);
 
 impl Default for TimeByHour {

@@ -27,11 +27,12 @@ use gleaner_policy::quota::Mode;
 use gleaner_schemas::findings::{self, Findings, MissingMeasure, Parameters};
 use outcome::{Absence, Outcome};
 use quotas::IdleQuotas;
+use serde::{Deserialize, Serialize};
 use setting::Setting;
 use std::ops::Range;
 
 /// Outcome of every setting, in the order of [`Setting::all`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct WhatIf(Vec<Outcome>);
 
 impl Measure for WhatIf {

@@ -8,11 +8,12 @@ use gleaner_hosts::derived::IdlePeriod;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{Scope, WhatIf};
 use gleaner_schemas::units::stored;
+use serde::{Deserialize, Serialize};
 
 const DAY_MS: f64 = 86_400_000.0;
 
 /// Sums over hosts, in integers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) hosts: i64,
     pub(super) known_ms: i64,

@@ -21,6 +21,8 @@
 
 pub mod table;
 
+use serde::{Deserialize, Serialize};
+
 /// Version of the bins and of the meaning of the figures. A table of another version is not read.
 pub const TABLE_VERSION: i64 = 2;
 
@@ -45,7 +47,7 @@ pub const LOW_WATER_S: i64 = 86_400;
 pub const SLOTS: usize = 12;
 
 /// A region that is available now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Time for which the region has been available, as far as it was observed.
     pub age_s: i64,
@@ -58,7 +60,7 @@ pub struct State {
 }
 
 /// The bins that a state falls into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Bins {
     /// Index of the age's bin.
     pub age: u8,

@@ -15,12 +15,13 @@ use crate::trace::calendar::{Calendar, HOURS_OF_WEEK, weekday_and_hour};
 use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
+use serde::{Deserialize, Serialize};
 
 /// Horizon of the probability that a region stays available.
 const AHEAD_MS: i64 = 3_600_000;
 
 /// Availability of every region size, by hour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AvailabilityByHour {
     /// Physical memory of the largest host.
     largest_physical_bytes: i64,
@@ -30,7 +31,7 @@ pub(crate) struct AvailabilityByHour {
 }
 
 /// Sums of one scope.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct ByRegion {
     /// Time that samples cover.
     covered: TimeByHour,
@@ -38,7 +39,7 @@ struct ByRegion {
 }
 
 /// Times of one region size, by hour of the week.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Hours {
     available: TimeByHour,
     /// The part of `available` whose outcome an hour later is known.

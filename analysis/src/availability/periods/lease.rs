@@ -5,6 +5,7 @@ use crate::availability::periods::window::{Period, Window};
 use crate::statistics::Length;
 use crate::statistics::residual::{Residual, Spell};
 use gleaner_schemas::findings::EndCause;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Number of causes; a cause's number is its position in the declaration.
@@ -29,7 +30,7 @@ const AHEAD_MS: [i64; 10] = [
 ];
 
 /// An availability period that is long enough to count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lease {
     pub(crate) ms: i64,
     pub(crate) start_seen: bool,
@@ -38,7 +39,7 @@ pub(crate) struct Lease {
 }
 
 /// Leases of one region size on one host.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostLeases {
     /// Periods not shorter than the minimum, in order.
     pub(crate) kept: Vec<Lease>,
@@ -47,7 +48,7 @@ pub(crate) struct HostLeases {
 }
 
 /// Leases of one region size by host, in the order of host ids. Classes share the hosts' leases.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Leases {
     pub(crate) hosts: Vec<Arc<HostLeases>>,
 }

@@ -29,10 +29,11 @@ use gleaner_schemas::findings::{
 use lease::Leases;
 use lease_windows::LeaseWindows;
 use seen::SeenPeriods;
+use serde::{Deserialize, Serialize};
 use window::Window;
 
 /// The periods of every region size, by each notion of available.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Periods {
     /// Periods by notion, in the order of [`Notion::ALL`]; only the first notion if the others were not
     /// requested.
@@ -43,7 +44,7 @@ pub(crate) struct Periods {
 }
 
 /// The periods of every region size by one notion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct ByScope {
     /// Regions over all time. Empty if no host's sizes by the notion are known.
     all: Vec<Region>,
@@ -52,7 +53,7 @@ struct ByScope {
 }
 
 /// The periods of one region size: as seen, and counted as leases.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Region {
     seen: SeenPeriods,
     leases: Leases,

@@ -4,16 +4,17 @@
 use crate::availability::periods::window::Window;
 use crate::statistics::bootstrap::Resamples;
 use gleaner_schemas::findings::AvailabilityPeriods;
+use serde::{Deserialize, Serialize};
 
 /// The length of one period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct SeenLength {
     ms: i64,
     is_cut: bool,
 }
 
 /// Periods of one region size on one or several hosts.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SeenPeriods {
     /// Lengths of the periods that are not shorter than the minimum.
     lengths: Vec<SeenLength>,

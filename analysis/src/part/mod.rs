@@ -1,0 +1,264 @@
+//! Parts of an analysis: merged results of some of a dataset's hosts, which can be stored, sent and merged.
+//!
+//! A part holds *segments*: ranges of hosts, by their positions in the order of ids, each with the merged
+//! results of its hosts. Two segments become one as soon as they touch, so that hosts are always merged in the
+//! order of ids. The findings are therefore the same to the byte, whatever the parts and the order in which
+//! they are merged; a part that is merged twice counts once.
+
+mod error;
+mod stored;
+
+use crate::availability::over_time;
+use crate::error::{AnalysisError, Result};
+use crate::fleet::Fleet;
+use crate::host::HostFindings;
+use crate::measure::Pass;
+use crate::sizes::Classes;
+use crate::trace::calendar::Calendar;
+use crate::{in_order, measures, sources};
+pub use error::PartError;
+use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::findings::{Findings, Parameters, TraceSource};
+use gleaner_schemas::rows::SampleRow;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Progress of an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Number of hosts done.
+    pub hosts_done: usize,
+    /// Number of hosts in all.
+    pub hosts_count: usize,
+}
+
+/// Part of an analysis: the merged results of some of the hosts.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Part {
+    analysis: Analysis,
+    /// Segments in the order of their hosts; no two of them touch.
+    segments: Vec<Segment>,
+}
+
+/// Properties that all parts of one analysis share.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Analysis {
+    /// Parameters with all defaults chosen.
+    parameters: Parameters,
+    /// Number of hosts of the datasets.
+    hosts_count: usize,
+    /// Hash of the hosts' ids.
+    hosts_hash: [u8; blake3::OUT_LEN],
+    /// Sources that the datasets describe.
+    sources: Vec<TraceSource>,
+    /// Times of the first and the last sample in the datasets, ms since 1970-01-01 UTC.
+    samples_ms: Option<(i64, i64)>,
+}
+
+/// Merged results of hosts that follow each other.
+#[derive(Debug, Serialize, Deserialize)]
+struct Segment {
+    /// Positions of the hosts in the order of ids.
+    hosts: Range<usize>,
+    fleet: Fleet,
+}
+
+impl Part {
+    /// Analyses the hosts at these positions (`None`: all hosts). `parameters` must be resolved.
+    pub(crate) fn of_hosts(
+        datasets: &[&Dataset],
+        parameters: &Parameters,
+        hosts: Option<Range<usize>>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let mut all = Vec::new();
+        for &dataset in datasets {
+            let of_dataset = dataset.hosts().map_err(AnalysisError::Hosts)?;
+            all.extend(of_dataset.into_iter().map(|host| (dataset, host)));
+        }
+        let range = hosts.unwrap_or(0..all.len());
+        let Some(chosen) = all.get(range.clone()) else {
+            return Err(AnalysisError::Parameter {
+                name: "hosts",
+                value: format!("{}..{}", range.start, range.end),
+                allowed: "a range of the dataset's hosts, counted from 0",
+            });
+        };
+        let classes = Classes::new(&parameters.size_class_bytes);
+        let pass = Pass {
+            parameters,
+            classes: &classes,
+            calendar: &Calendar::new(&parameters.time_zone)?,
+            reads: measures::reads(parameters),
+            wants_returns: measures::wants_returns(parameters),
+            points_count: over_time::points_of_each(all.len()),
+        };
+        let mut fleet = Fleet::default();
+        let (mut hosts_done, hosts_count) = (0, chosen.len());
+        in_order::each(
+            chosen,
+            |(dataset, host)| HostFindings::of(dataset, host, &pass),
+            |found| {
+                fleet.add(found, &classes);
+                hosts_done += 1;
+                progress(Progress {
+                    hosts_done,
+                    hosts_count,
+                });
+                Ok::<(), AnalysisError>(())
+            },
+        )?;
+        let segment = Segment {
+            hosts: range,
+            fleet,
+        };
+        Ok(Self {
+            analysis: Analysis::of(datasets, parameters, &all),
+            segments: (!segment.hosts.is_empty())
+                .then_some(segment)
+                .into_iter()
+                .collect(),
+        })
+    }
+
+    /// Adds the hosts of another part of the same analysis. Hosts that this part has already do not count
+    /// again. `origin` names the other part's file, for errors.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Part`] with [`PartError::OtherAnalysis`], or with [`PartError::Overlap`] if each of two
+    /// ranges of hosts has only some of the other's hosts.
+    pub fn merge(&mut self, other: Self, origin: &str) -> Result<()> {
+        let merged = self.add(other);
+        merged.map_err(|source| AnalysisError::Part {
+            origin: origin.to_owned(),
+            source,
+        })
+    }
+
+    fn add(&mut self, other: Self) -> Result<(), PartError> {
+        if let Some(difference) = self.analysis.difference(&other.analysis) {
+            return Err(PartError::OtherAnalysis { difference });
+        }
+        let mut segments = std::mem::take(&mut self.segments);
+        segments.extend(other.segments);
+        // Of segments with the same start the longest comes first, and holds the others.
+        segments.sort_by_key(|segment| (segment.hosts.start, Reverse(segment.hosts.end)));
+        for segment in segments {
+            match self.segments.last_mut() {
+                Some(last) if last.hosts.end == segment.hosts.start => {
+                    last.fleet.merge(segment.fleet);
+                    last.hosts.end = segment.hosts.end;
+                }
+                Some(last) if last.holds(&segment.hosts) => {}
+                Some(last) if last.hosts.end > segment.hosts.start => {
+                    return Err(PartError::Overlap {
+                        first: last.hosts.clone(),
+                        second: segment.hosts,
+                    });
+                }
+                _ => self.segments.push(segment),
+            }
+        }
+        Ok(())
+    }
+
+    /// Positions of the hosts that the part has, in the order of ids, from 0.
+    pub fn hosts(&self) -> impl Iterator<Item = Range<usize>> {
+        self.segments.iter().map(|segment| segment.hosts.clone())
+    }
+
+    /// Number of hosts in the whole analysis.
+    #[must_use]
+    pub fn hosts_count(&self) -> usize {
+        self.analysis.hosts_count
+    }
+
+    /// Parameters of the analysis, with all defaults chosen.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.analysis.parameters
+    }
+
+    /// Findings of the whole analysis.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Part`] with [`PartError::Incomplete`] if hosts are missing;
+    /// [`AnalysisError::NoSamples`] and [`AnalysisError::NoSamplesInSpan`] if no host had samples.
+    pub fn finish(self) -> Result<Findings> {
+        let Analysis {
+            parameters,
+            hosts_count,
+            sources,
+            samples_ms,
+            ..
+        } = self.analysis;
+        let mut end = 0;
+        for hosts in (self.segments.iter().map(|s| &s.hosts)).chain([&(hosts_count..hosts_count)]) {
+            if hosts.start > end {
+                return Err(AnalysisError::Part {
+                    origin: "the merged parts".to_owned(),
+                    source: PartError::Incomplete {
+                        missing: end..hosts.start,
+                        hosts_count,
+                    },
+                });
+            }
+            end = hosts.end;
+        }
+        let (from_ms, until_ms) = (parameters.from_time_ms, parameters.until_time_ms);
+        let fleet = self.segments.into_iter().next().map(|s| s.fleet);
+        if let Some(mut findings) = fleet.and_then(|fleet| fleet.finish(parameters)) {
+            findings.sources = sources::of(&sources, &findings.hosts);
+            return Ok(findings);
+        }
+        Err(match samples_ms {
+            Some((first_ms, last_ms)) => AnalysisError::NoSamplesInSpan {
+                from_ms,
+                until_ms,
+                first_ms,
+                last_ms,
+            },
+            None => AnalysisError::NoSamples { hosts_count },
+        })
+    }
+}
+
+impl Analysis {
+    fn of(datasets: &[&Dataset], parameters: &Parameters, hosts: &[(&Dataset, String)]) -> Self {
+        let mut hash = blake3::Hasher::new();
+        for (_, host) in hosts {
+            hash.update(&(host.len() as u64).to_le_bytes());
+            hash.update(host.as_bytes());
+        }
+        let files = datasets.iter().flat_map(|d| &d.manifest().files);
+        let samples = files.filter(|file| file.table == SampleRow::TABLE.name);
+        let times = samples.map(|file| (file.first_time_ms, file.last_time_ms));
+        Self {
+            parameters: parameters.clone(),
+            hosts_count: hosts.len(),
+            hosts_hash: *hash.finalize().as_bytes(),
+            sources: sources::described_in(datasets),
+            samples_ms: times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+        }
+    }
+
+    /// First difference between two analyses, in words; `None` if they are the same.
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        if self.parameters != other.parameters {
+            Some("its parameters differ")
+        } else if (self.hosts_count, self.hosts_hash) != (other.hosts_count, other.hosts_hash) {
+            Some("its dataset had other hosts")
+        } else {
+            (self.sources != other.sources).then_some("its dataset describes other sources")
+        }
+    }
+}
+
+impl Segment {
+    /// Returns true if all of these hosts are in the segment.
+    fn holds(&self, hosts: &Range<usize>) -> bool {
+        self.hosts.start <= hosts.start && hosts.end <= self.hosts.end
+    }
+}
