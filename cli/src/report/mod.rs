@@ -1,7 +1,7 @@
 //! `gleaner report`: a page, its companion files, a folder of weeks, a mail.
 //!
 //! ```text
-//! args ─► span (which time) ─► measured (findings of it, and of the time before) ─► gleaner_reports::Report
+//! args ─► span (which time) ─► analyses (findings of it, and of the time before) ─► gleaner_reports::Report
 //!           ─► files (page and companions) ─► chromium (PDF and pictures) ─► folder (summary, index) ─► mail
 //! ```
 
