@@ -1,7 +1,7 @@
 //! `gleaner simulate`: runs scenarios given as file or name; results as table, JSON, CSV and page.
 //!
 //! ```text
-//! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, written (JSON, CSV), page
+//! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, result_files, page
 //!                                               forecasts: learnt first ─┘
 //! ```
 
