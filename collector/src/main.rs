@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Parser;
 use gleaner_collector::args::{Args, Command};
 use gleaner_collector::config::{Config, DAEMON};
-use gleaner_collector::upkeep::{self, Finding};
+use gleaner_collector::upkeep::{self, DatasetCheck};
 use gleaner_collector::{ask, run};
 use gleaner_daemon::causes;
 use gleaner_daemon::config::check;
@@ -63,7 +63,7 @@ fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitC
     Ok(ExitCode::from(code))
 }
 
-fn tell(found: &Finding, as_json: bool) -> anyhow::Result<ExitCode> {
+fn tell(found: &DatasetCheck, as_json: bool) -> anyhow::Result<ExitCode> {
     print(&if as_json {
         format!("{:#}\n", found.json)
     } else {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Result of `verify` or `repair`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct DatasetCheck {
     /// The result as text.
     pub text: String,
     /// Result as JSON.
@@ -23,7 +23,7 @@ pub struct Finding {
 ///
 /// # Errors
 /// There is no dataset, or its manifest cannot be read (`repair` rebuilds it).
-pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
+pub fn verified(dataset: &Path) -> Result<DatasetCheck, DatasetError> {
     let found = Dataset::open(dataset)?.verify();
     let Verification {
         files,
@@ -52,7 +52,7 @@ pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
         "bytes": bytes,
         "problems": problems.iter().map(problem_json).collect::<Vec<_>>(),
     });
-    Ok(Finding {
+    Ok(DatasetCheck {
         text,
         json,
         is_sound: problems.is_empty(),
@@ -63,7 +63,7 @@ pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
 ///
 /// # Errors
 /// [`DatasetError`]; repairs made before it stay.
-pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
+pub fn repaired(dataset: &Path) -> Result<DatasetCheck, DatasetError> {
     let done = repair(dataset)?;
     let RepairResult {
         manifest_rebuilt,
@@ -100,7 +100,7 @@ pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
         "unproven_rows_count": unproven_rows,
         "lost_rows": lost_rows.iter().map(lost_json).collect::<Vec<_>>(),
     });
-    Ok(Finding {
+    Ok(DatasetCheck {
         text,
         json,
         is_sound: problems.is_empty() && !manifest_rebuilt,

@@ -1,7 +1,7 @@
 //! Forecasts of the analysis of how long memory stays available. They are read again when their file changes.
 
 use crate::Error;
-use crate::registry::Foresight;
+use crate::registry::LoadedForecasts;
 use gleaner_policy::forecast::TABLE_VERSION;
 use gleaner_policy::forecast::table::Table;
 use gleaner_schemas::findings::{ForecastCell, ForecastHabit, ForecastWeight};
@@ -81,11 +81,11 @@ impl Forecasts {
     }
 
     /// Forecasts, with the present hour of the week.
-    pub(crate) fn now(&self) -> Option<Foresight> {
+    pub(crate) fn now(&self) -> Option<LoadedForecasts> {
         let LearntForecasts { table, time_zone } = self.learnt.as_ref()?;
         let now = Timestamp::now().to_zoned(time_zone.clone());
         let hour = i16::from(now.weekday().to_monday_zero_offset()) * 24 + i16::from(now.hour());
-        Some(Foresight {
+        Some(LoadedForecasts {
             table: Arc::clone(table),
             hour_of_week: u8::try_from(hour).unwrap_or_default(),
         })

@@ -73,7 +73,7 @@ fn a_synthetic_cluster_lends_and_its_owners_return() {
         assert!(host.changes.iter().all(|c| c.at_ns <= 2 * DAY));
         let most = host.physical_bytes - host.physical_bytes * 15 / 100;
         for change in &host.changes {
-            let lent = change.lendable.bytes(Mode::Paper);
+            let lent = change.quotas.bytes(Mode::Paper);
             assert!(lent <= most);
             assert!(lent == 0 || change.presence == Presence::Idle);
         }

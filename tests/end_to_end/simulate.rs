@@ -292,7 +292,7 @@ fn hosts_lend_what_is_expected_to_stay_and_that_is_learnt_from_the_day_before() 
     let told = run();
     assert_eq!(told, run(), "the same dataset teaches the same");
     let told: Value = serde_json::from_str(&told).unwrap();
-    let lendable = |for_s: &str, confidence: &str| {
+    let mean_quota = |for_s: &str, confidence: &str| {
         let rows = told["rows"].as_array().unwrap();
         let row = rows.iter().find(|row| {
             row["settings"]["recruitment.expected_for_s"] == for_s
@@ -301,16 +301,16 @@ fn hosts_lend_what_is_expected_to_stay_and_that_is_learnt_from_the_day_before() 
         let measure = &row.unwrap()["mean_quota_bytes"]["median"];
         measure.as_f64().unwrap()
     };
-    let all = lendable("0", "0.5");
+    let all = mean_quota("0", "0.5");
     assert_eq!(
         all,
-        lendable("0", "0.99"),
+        mean_quota("0", "0.99"),
         "without a forecast nothing need be sure"
     );
-    let half = lendable("600", "0.5");
+    let half = mean_quota("600", "0.5");
     assert!(0.0 < half && half <= all, "{half} {all}");
-    assert!(lendable("600", "0.99") <= half && lendable("14400", "0.5") <= half);
-    assert!(lendable("14400", "0.99") < all);
+    assert!(mean_quota("600", "0.99") <= half && mean_quota("14400", "0.5") <= half);
+    assert!(mean_quota("14400", "0.99") < all);
 
     for (more, words) in [
         (

@@ -200,7 +200,7 @@ fn this_host_is_watched_and_the_terminal_given_back() {
     let mut terminal = Terminal::show(top(&args));
     terminal.wait_for_words(&[
         "Owner",
-        "Lendable",
+        "Quota",
         "Last sample",
         "static kernel",
         "available",
@@ -254,7 +254,7 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
     post_hosts(&url, "60");
     terminal.wait_for_words(&[
         "60 hosts: 57 well, 3 clock wrong",
-        "lendable now",
+        "quota",
         "HOST↓",
         "host-00001",
     ]);

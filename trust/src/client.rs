@@ -1,7 +1,7 @@
 //! Certificates and TLS settings of a client.
 
 use crate::server::{dates_of_first, mismatch, parse_key, roots};
-use crate::watched::{WatchedFiles, read_pem};
+use crate::watched_files::{WatchedFiles, read_pem};
 use crate::{Dates, Result, TrustError, certificate, files, provider, token};
 use rustls::ClientConfig;
 use rustls::client::WebPkiServerVerifier;
@@ -165,7 +165,7 @@ impl Credentials {
             .only_check_end_entity_revocation()
             .allow_unknown_revocation_status()
             .build()
-            .map_err(|e| crate::received::rejected(e.to_string()))
+            .map_err(|e| crate::received_lists::rejected(e.to_string()))
     }
 
     /// Validity of the client's own certificate; `None` for enrolment.

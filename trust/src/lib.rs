@@ -9,8 +9,8 @@
 //! [`Backoff`].
 //!
 //! Rooms, from the top; each uses only those after it: `http`, `client`, `server`, `authority`, `register`,
-//! `revocation`, `profile`, `request`, `token`, `watched`, `received`, `identity`, `host`, `certificate`,
-//! `files`, `backoff`, `address`, `random`, `hex`, `error`.
+//! `revocation`, `profile`, `request`, `token`, `watched_files`, `received_lists`, `identity`, `host`,
+//! `certificate`, `files`, `backoff`, `address`, `random`, `hex`, `error`.
 
 mod address;
 mod authority;
@@ -25,13 +25,13 @@ pub mod http;
 mod identity;
 mod profile;
 pub mod random;
-mod received;
+mod received_lists;
 mod register;
 mod request;
 mod revocation;
 mod server;
 pub mod token;
-mod watched;
+mod watched_files;
 
 pub use address::{Address, AddressError};
 pub use authority::{Authority, IssuedCertificate};
@@ -43,8 +43,8 @@ pub use host::{host_id, this_host_id};
 pub use identity::{Peer, Role};
 pub use profile::Validity;
 #[doc(hidden)]
-pub use received::count_signed_lists;
-pub use received::{MOST_RECEIVED_BYTES, RevocationSummary};
+pub use received_lists::count_signed_lists;
+pub use received_lists::{MOST_RECEIVED_BYTES, RevocationSummary};
 pub use register::{Record, State};
 pub use request::KeyAndRequest;
 pub use revocation::revocation_dates;

@@ -1,7 +1,7 @@
 //! Certificates and TLS settings of a server.
 
-use crate::received::{self, ReceivedLists, RevocationSummary};
-use crate::watched::{WatchedFiles, parse_pem, read_pem};
+use crate::received_lists::{self, ReceivedLists, RevocationSummary};
+use crate::watched_files::{WatchedFiles, parse_pem, read_pem};
 use crate::{Dates, Result, TrustError, certificate, files, provider};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
@@ -116,7 +116,7 @@ impl ServerTrust {
         // rejected here, since it would make every later reload fail.
         let lists = next.of(&authorities);
         verifier(&self.paths, self.clients, &authorities, lists)
-            .map_err(|e| received::rejected(e.to_string()))?;
+            .map_err(|e| received_lists::rejected(e.to_string()))?;
         *received = next;
         self.watched
             .remake(|| read(&self.paths, self.clients, &received))?;
@@ -125,7 +125,7 @@ impl ServerTrust {
 
     /// PEM text of the revocation lists in force; empty if there are none.
     pub fn revocations_pem(&self) -> String {
-        received::to_pem(&self.watched.get().lists)
+        received_lists::to_pem(&self.watched.get().lists)
     }
 
     /// Revocation lists in force.
@@ -135,7 +135,7 @@ impl ServerTrust {
 
     /// Summary of the revocation lists in force; `None` if there are none.
     pub fn revocation_summary(&self) -> Option<RevocationSummary> {
-        received::summary(&self.watched.get().lists)
+        received_lists::summary(&self.watched.get().lists)
     }
 
     /// Settings for the next connection. Call this for each connection, since a reload changes the settings.
@@ -264,7 +264,7 @@ fn check_lists(
                 wanted: "the authority's revocation list",
                 reason: e.to_string(),
             })?;
-        if received::signer(&list, authorities)?.is_none() {
+        if received_lists::signer(&list, authorities)?.is_none() {
             return Err(TrustError::ForeignRevocations(path.to_owned()));
         }
     }

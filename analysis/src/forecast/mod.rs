@@ -19,8 +19,8 @@
 mod calibration;
 mod counts;
 mod instants;
-mod learnt;
 mod records;
+mod region_shares;
 mod rolling;
 
 use crate::availability::notions::Sizes;
@@ -165,8 +165,8 @@ mod tests {
     use gleaner_schemas::column::Row;
     use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
     use instants::{DAY_MS, day};
-    use learnt::LearntRegion;
     use proptest::prelude::*;
+    use region_shares::LearntRegion;
 
     const MINUTE_MS: i64 = 60_000;
     const FIRST_DAY: i64 = 20_000;

@@ -3,7 +3,7 @@
 use super::calibration::{BOUNDS, Calibration};
 use super::counts::Count;
 use super::instants::DAY_MS;
-use super::learnt::{LearntRegion, MODELS, Shares};
+use super::region_shares::{LearntRegion, MODELS, Shares};
 use super::rolling::{Scores, roll};
 use super::{HostPart, Region};
 use crate::error::AnalysisError;
@@ -264,7 +264,7 @@ impl Series {
                     margin,
                     low: 0,
                 };
-                let (by_margin, by_bins) = super::learnt::places(any_low);
+                let (by_margin, by_bins) = super::region_shares::places(any_low);
                 cell(
                     [Some(age), Some(margin), None],
                     &learnt.by_margin[by_margin],
@@ -327,7 +327,7 @@ impl Series {
     /// hosts.
     fn states(self, index: usize, part: &HostPart, learnt: &LearntRegion, findings: &mut Findings) {
         for (&by_bins, shares) in &learnt.host_cells[index] {
-            let bins = super::learnt::bins_at(by_bins);
+            let bins = super::region_shares::bins_at(by_bins);
             let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
                 let own = learnt.state_on(index, bins, ahead).map(rounded)?;
                 let is_told = shares[ahead].instants > 0

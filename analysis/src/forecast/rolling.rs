@@ -6,7 +6,7 @@
 
 use super::calibration::Calibration;
 use super::counts::Count;
-use super::learnt::{Fit, LearntRegion, MODELS_COUNT};
+use super::region_shares::{Fit, LearntRegion, MODELS_COUNT};
 use gleaner_policy::forecast::AHEAD;
 use std::collections::BTreeMap;
 

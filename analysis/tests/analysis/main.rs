@@ -14,6 +14,7 @@ mod leases;
 mod notions;
 mod one_reading;
 mod owner;
+mod parts;
 mod recording;
 mod span;
 mod thinned;

@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::availability::AvailabilityQuestion;
 use gleaner_schemas::findings::{Findings, LendingMode, Parameters, Scope};
 use gleaner_schemas::rows::{GapRow, HostRow, ProcessRow, SampleRow};
-use gleaner_simulator::hosts::{Cause, LendableBytes, Presence, Reading, Timeline, read_host};
+use gleaner_simulator::hosts::{Cause, ModeQuotas, Presence, Reading, Timeline, read_host};
 use gleaner_traces::export::availability::Availability;
 use gleaner_traces::export::{ByHost, Format};
 use jiff::Timestamp;
@@ -285,12 +285,10 @@ fn lent(folder: &Path) -> Vec<LentSample> {
 }
 
 /// Bytes that the host could lend at a time, by the simulation.
-fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> LendableBytes {
+fn quotas(timeline: &Timeline, reading: &Reading, time_ms: i64) -> ModeQuotas {
     let before = timeline.changes.iter().rev();
     let mut before = before.skip_while(|change| ms(reading, change.at_ns) > time_ms);
-    before
-        .next()
-        .map_or_else(LendableBytes::default, |c| c.lendable)
+    before.next().map_or_else(ModeQuotas::default, |c| c.quotas)
 }
 
 /// Bytes that could be lent at the last sample of the idle period that ended at a time.
@@ -371,7 +369,7 @@ proptest! {
         for pair in samples.windows(2).filter(|pair| !pair[1].follows_gap) {
             let sample = &pair[0];
             if ends.iter().all(|end| end.to_time_ms != sample.time_ms) {
-                let simulated = lendable(&timeline, &reading, sample.time_ms);
+                let simulated = quotas(&timeline, &reading, sample.time_ms);
                 let paper_quota_bytes = if sample.is_idle { sample.paper_quota_bytes } else { 0 };
                 prop_assert_eq!(simulated.paper_bytes, paper_quota_bytes, "at {}", sample.time_ms);
                 prop_assert_eq!(simulated.gentle_bytes, sample.quota_bytes, "at {}", sample.time_ms);

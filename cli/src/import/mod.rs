@@ -3,7 +3,7 @@
 pub(crate) mod args;
 mod columns;
 mod preview;
-mod told;
+mod summary;
 
 use args::{BitbrainsTrace, CommonArgs, Import, ImportPrometheus, ImportSource, MaternaTrace};
 use gleaner_traces::import::alibaba::Alibaba;
@@ -126,7 +126,7 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
         summary["dataset"] = serde_json::to_value(dataset)?;
         print(&format!("{summary:#}\n"))?;
     } else {
-        print(&told::summary_text(&imported, dataset))?;
+        print(&summary::summary_text(&imported, dataset))?;
     }
     // An incomplete import is an error: exit code 0 would tell a script that everything was imported.
     anyhow::ensure!(

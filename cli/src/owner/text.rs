@@ -15,7 +15,7 @@ pub(super) fn done(lending: &LendingState, zone: &TimeZone) -> String {
     };
     if let Some(reclaimed) = &lending.reclaimed {
         let (bytes, took) = (size(reclaimed.bytes), length_us(reclaimed.full_reclaim_us));
-        let _ = write!(said, "; {bytes} given back in {took}");
+        let _ = write!(said, "; {bytes} reclaimed in {took}");
     }
     said + "\n"
 }
@@ -145,7 +145,7 @@ pub(super) fn log(lines: &[ReclaimRecord], zone: &TimeZone) -> String {
         return "nothing has been lent yet\n".to_owned();
     }
     let header = [
-        "given back",
+        "reclaimed",
         "why",
         "memory",
         "first after",
@@ -329,7 +329,7 @@ revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients
             ..lending()
         };
         let said = |lending: &LendingState| done(lending, &TimeZone::UTC);
-        let expected = "paused until `gleaner owner resume`; 2.0 GiB given back in 5.21 ms\n";
+        let expected = "paused until `gleaner owner resume`; 2.0 GiB reclaimed in 5.21 ms\n";
         assert_eq!(said(&found), expected);
         found.paused_until_time_ms = Some(1_700_000_000_000);
         assert!(said(&found).starts_with("paused until 2023-11-14 22:13:20; "));

@@ -1,16 +1,16 @@
 //! `gleaner report`: a page, its companion files, a folder of weeks, a mail.
 //!
 //! ```text
-//! args ─► span (which time) ─► measured (findings of it, and of the time before) ─► gleaner_reports::Report
+//! args ─► span (which time) ─► analyses (findings of it, and of the time before) ─► gleaner_reports::Report
 //!           ─► files (page and companions) ─► chromium (PDF and pictures) ─► folder (summary, index) ─► mail
 //! ```
 
+mod analyses;
 pub(crate) mod args;
 mod chromium;
 mod files;
 mod folder;
 mod mail;
-mod measured;
 mod own;
 mod span;
 mod week;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         (None, None) => anyhow::bail!("there is no dataset"),
     };
     let asked = RequestedTime::new(&args.time, &dataset, &zone, now)?;
-    let measured = measured::measure(&dataset, &asked, &zone, args)?;
+    let measured = analyses::measure(&dataset, &asked, &zone, args)?;
     let title = match (&args.title, args.anonymous) {
         (Some(title), _) => title.clone(),
         (None, true) => anonymous_title(&measured.now),

@@ -1,16 +1,16 @@
 //! `gleaner simulate`: runs scenarios given as file or name; results as table, JSON, CSV and page.
 //!
 //! ```text
-//! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, written (JSON, CSV), page
+//! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, result_files, page
 //!                                               forecasts: learnt first ─┘
 //! ```
 
 pub(crate) mod args;
 mod forecasts;
 mod page;
+mod result_files;
 mod scenario;
 mod text;
-mod written;
 
 use crate::report;
 use crate::tables::plain;
@@ -81,8 +81,8 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     let (json, csv) = (&args.results.json, &args.results.csv);
     let mut is_told = false;
     for (to, written) in [
-        (json, json.as_ref().map(|_| written::json(&results))),
-        (csv, csv.as_ref().map(|_| written::csv(&results))),
+        (json, json.as_ref().map(|_| result_files::json(&results))),
+        (csv, csv.as_ref().map(|_| result_files::csv(&results))),
     ] {
         if let (Some(to), Some(written)) = (to, written) {
             if to == Path::new("-") {

@@ -14,7 +14,7 @@ pub(crate) const COLLECTOR: &str = "http://127.0.0.1:7480";
 #[command(after_help = "Examples:
   gleaner top                                      this host
   gleaner top --cluster                            all hosts, from the collector of this machine
-  gleaner top --collector http://127.0.0.1:7481 --sort lendable
+  gleaner top --collector http://127.0.0.1:7481 --sort quota
   gleaner top --cluster --filter silent --once     one frame, as plain text
   gleaner top --json | jq '.quota.quota_bytes'
 
@@ -79,8 +79,8 @@ pub(crate) enum Column {
     Harvestable,
     /// Idle time; the longest first.
     Owner,
-    /// Memory that could be lent now.
-    Lendable,
+    /// Quota: memory that could be lent now.
+    Quota,
     /// Age of the last sample.
     Age,
 }

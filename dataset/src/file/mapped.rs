@@ -1,8 +1,8 @@
 //! A sealed Arrow file, mapped into memory. Only the requested batches and columns are decompressed, and only
 //! after the hash of their bytes was compared with the sealed one.
 
+use crate::file::batch_cache::{BatchCache, Slot};
 use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
-use crate::file::kept::{BatchCache, Slot};
 use crate::layout::retired;
 use crate::manifest::FileEntry;
 use crate::rows::projected;

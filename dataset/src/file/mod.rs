@@ -1,8 +1,8 @@
 //! Arrow files: index, staging, mapping and reading; and the cache of open files.
 
+mod batch_cache;
 mod hashing;
 pub(crate) mod index;
-mod kept;
 pub(crate) mod mapped;
 pub(crate) mod open_files;
 pub(crate) mod staged;

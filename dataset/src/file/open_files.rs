@@ -5,7 +5,7 @@
 //! of files, and all of them are needed for each host.
 
 use crate::Result;
-use crate::file::kept::BatchCache;
+use crate::file::batch_cache::BatchCache;
 use crate::file::mapped::MappedFile;
 use crate::manifest::FileEntry;
 use arrow::datatypes::SchemaRef;

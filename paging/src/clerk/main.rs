@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = args.global.runtime;
     match args.command {
-        Command::Attach { wanted, json } => attachment::tell::attach(&runtime, &wanted, json)?,
+        Command::Attach { wanted, json } => attachment::commands::attach(&runtime, &wanted, json)?,
         Command::Detach {
             name,
             force,
@@ -35,9 +35,9 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 is_forced: force,
                 timeout,
             };
-            attachment::tell::detach(&runtime, name.as_deref(), how, json)?;
+            attachment::commands::detach(&runtime, name.as_deref(), how, json)?;
         }
-        Command::Attachments { json } => attachment::tell::attachments(&runtime, json)?,
+        Command::Attachments { json } => attachment::commands::attachments(&runtime, json)?,
         Command::Run { args } => run::run(&args)?,
         Command::Status {
             status_socket,

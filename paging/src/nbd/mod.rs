@@ -11,7 +11,7 @@ mod export;
 #[doc(hidden)]
 pub mod fuzz;
 mod guests;
-mod leased;
+mod lease_exports;
 mod listen;
 mod load;
 mod negotiate;
@@ -23,7 +23,7 @@ pub mod wire;
 pub use error::NegotiationError;
 pub use export::{Caller, Contents, Export, ExportRefusal, Exports};
 pub use guests::{Arrival, Gate, Guest, Guests, RecheckResult};
-pub use leased::{Leases, export_name, lease_of};
+pub use lease_exports::{Leases, export_name, lease_of};
 pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Load, LoadCounts};
 pub use negotiate::{Door, greet};

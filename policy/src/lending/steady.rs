@@ -49,7 +49,7 @@ impl SteadyMinimum {
         }
     }
 
-    /// Time at which the lendable bytes next rise without a new figure; `None`: they do not.
+    /// Time at which the quota next rises without a new figure; `None`: it does not.
     pub(super) fn rises_ms(&self, now_ms: i64, rise_after_ms: i64) -> Option<i64> {
         let begin_ms = now_ms.saturating_sub(rise_after_ms);
         let least = self.held.iter().find(|held| held.until_ms > begin_ms)?;

@@ -1,7 +1,7 @@
 //! Lists candidate hosts for a lease, or states why there are too few.
 
 use super::host::Host;
-use super::{Foresight, HostId, Registry};
+use super::{HostId, LoadedForecasts, Registry};
 use gleaner_policy::outlook;
 use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{HostQuota, LeaseRequest, Outlook, Refusal, RefusalKind};
@@ -39,7 +39,7 @@ pub(super) fn of(
         }
         with_room += 1;
         let stays = |duration_ms| {
-            stay_probability(registry.foresight.as_ref(), &host.quota, bytes, duration_ms)
+            stay_probability(registry.forecasts.as_ref(), &host.quota, bytes, duration_ms)
         };
         let stays = request
             .minimum_duration_ms
@@ -77,15 +77,15 @@ fn free(host: &Host) -> u64 {
 
 /// Probability that these bytes stay available for this time, by the forecasts or by the host's own outlook.
 fn stay_probability(
-    foresight: Option<&Foresight>,
+    forecasts: Option<&LoadedForecasts>,
     quota: &HostQuota,
     bytes: u64,
     duration_ms: i64,
 ) -> Option<f64> {
-    if let Some(Foresight {
+    if let Some(LoadedForecasts {
         table,
         hour_of_week,
-    }) = foresight
+    }) = forecasts
     {
         return outlook::stay_probability(table, quota, bytes, duration_ms, *hour_of_week);
     }

@@ -62,14 +62,14 @@ impl Settings {
 
 /// Forecasts of how long memory stays available, with the hour to which they apply.
 #[derive(Clone)]
-pub struct Foresight {
+pub struct LoadedForecasts {
     /// Table of the analysis' forecasts.
     pub table: Arc<Table>,
     /// Hour of the week in the fleet's time zone; 0 is the first hour of Monday.
     pub hour_of_week: u8,
 }
 
-impl std::fmt::Debug for Foresight {
+impl std::fmt::Debug for LoadedForecasts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "forecasts at hour {}", self.hour_of_week)
     }
@@ -124,7 +124,7 @@ pub struct Registry {
     leases: Leases,
     /// Requests in progress, by client and key. Each has the bytes and the number of leases that it may add.
     pending: BTreeMap<(String, String), (u64, usize)>,
-    foresight: Option<Foresight>,
+    forecasts: Option<LoadedForecasts>,
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
@@ -144,7 +144,7 @@ impl Registry {
             hosts: BTreeMap::new(),
             leases: Leases::default(),
             pending: BTreeMap::new(),
-            foresight: None,
+            forecasts: None,
             totals: Totals::default(),
             changed: BTreeSet::new(),
             gone: BTreeSet::new(),
@@ -172,10 +172,10 @@ impl Registry {
     ) -> Result<(), Refusal> {
         check(host_id, &said)?;
         let mut said = said;
-        if let Some(Foresight {
+        if let Some(LoadedForecasts {
             table,
             hour_of_week,
-        }) = &self.foresight
+        }) = &self.forecasts
         {
             said.quota.outlook = outlook(table, &said.quota, *hour_of_week);
         }
@@ -295,8 +295,8 @@ impl Registry {
     }
 
     /// Replaces the forecasts. The hosts' own outlooks arrive with their announcements.
-    pub fn foresee(&mut self, foresight: Option<Foresight>) {
-        self.foresight = foresight;
+    pub fn foresee(&mut self, forecasts: Option<LoadedForecasts>) {
+        self.forecasts = forecasts;
     }
 
     /// Quotas of all hosts, in the order of their ids.

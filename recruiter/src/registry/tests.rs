@@ -340,7 +340,7 @@ fn forecasts_tell_how_long_a_quota_stays() {
     };
     let table = Table::new(&[cell(3600, 0.95), cell(14_400, 0.6)], &[], &[]);
     let mut registry = registry();
-    registry.foresee(Some(Foresight {
+    registry.foresee(Some(LoadedForecasts {
         table: Arc::new(table),
         hour_of_week: 0,
     }));

@@ -1,6 +1,6 @@
 //! A page for each host: memory over time with idle periods, users of the memory, lending, and missing data.
 
-mod away;
+mod absences;
 mod course;
 mod data;
 mod dips;
@@ -111,9 +111,9 @@ fn memory(view: &View) -> Vec<Part> {
 }
 
 fn away(view: &View) -> Vec<Part> {
-    match away::days(view) {
+    match absences::days(view) {
         Some(figure) => vec![Part::figure(figure)],
-        None => vec![Part::Say(away::unknown(view))],
+        None => vec![Part::Say(absences::unknown(view))],
     }
 }
 

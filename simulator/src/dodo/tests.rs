@@ -14,7 +14,7 @@ use crate::dodo::cluster::Cluster;
 use crate::dodo::owners::PageIn;
 use crate::event::{DAY, SECOND};
 use crate::hosts::{
-    Cause, Change, LendableBytes, Presence, RecordedSample, Return, ReturnMemory, Timeline,
+    Cause, Change, ModeQuotas, Presence, RecordedSample, Return, ReturnMemory, Timeline,
 };
 use gleaner_policy::eviction::Policy;
 use gleaner_policy::idle::Verdict;
@@ -112,9 +112,9 @@ fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> 
     Change {
         at_ns,
         presence,
-        lendable: LendableBytes {
+        quotas: ModeQuotas {
             paper_bytes: bytes,
-            ..LendableBytes::default()
+            ..ModeQuotas::default()
         },
         seen: (presence != Presence::Unseen).then_some(seen),
         returned,

@@ -11,7 +11,7 @@
 use super::footprint::Processes;
 use super::samples::Sample;
 use super::{
-    Cause, Change, LendableBytes, Presence, Reading, RecordedSample, Return, ReturnMemory, Timeline,
+    Cause, Change, ModeQuotas, Presence, Reading, RecordedSample, Return, ReturnMemory, Timeline,
 };
 use gleaner_hosts::derived::{self, Idleness, returns};
 use gleaner_policy::accounting::headroom_bytes;
@@ -80,9 +80,9 @@ impl Fold<'_> {
                 Verdict::Waiting { .. } | Verdict::Loaded => Presence::InUse,
                 Verdict::Unknown => Presence::Unseen,
             };
-            let lendable = self.lendable(sample, verdict);
+            let quotas = self.quotas(sample, verdict);
             let seen = Some(self.seen(sample, verdict));
-            self.push(sample.time_ms, presence, (lendable, seen));
+            self.push(sample.time_ms, presence, (quotas, seen));
         }
         if let Some(last) = run.last() {
             self.push(last.time_ms, Presence::Unseen, Default::default());
@@ -105,9 +105,9 @@ impl Fold<'_> {
         }
         // In spare mode, a host in use may lend immediately. If this sample is idle again, the owner came and
         // went between two samples, and nothing is known of that time.
-        let (lendable, seen) = match verdict {
+        let (quotas, seen) = match verdict {
             Verdict::Idle { .. } => Default::default(),
-            _ => (self.lendable(now, verdict), Some(self.seen(now, verdict))),
+            _ => (self.quotas(now, verdict), Some(self.seen(now, verdict))),
         };
         let returned = u32::try_from(self.timeline.returns.len()).ok();
         self.timeline.returns.push(Return {
@@ -118,7 +118,7 @@ impl Fold<'_> {
         self.timeline.push(Change {
             at_ns: self.reading.ns(at_ms),
             presence: Presence::InUse,
-            lendable,
+            quotas,
             seen,
             returned,
         });
@@ -160,7 +160,7 @@ impl Fold<'_> {
         }
     }
 
-    fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> LendableBytes {
+    fn quotas(&mut self, sample: &Sample, verdict: Verdict) -> ModeQuotas {
         let mut bytes = |mode| {
             let limits = Limits {
                 mode,
@@ -172,7 +172,7 @@ impl Fold<'_> {
                 None => found.quota_bytes,
             }
         };
-        LendableBytes {
+        ModeQuotas {
             paper_bytes: bytes(Mode::Paper),
             gentle_bytes: bytes(Mode::Gentle),
             spare_bytes: bytes(Mode::Spare),
@@ -225,12 +225,12 @@ impl Fold<'_> {
         &mut self,
         time_ms: i64,
         presence: Presence,
-        (lendable, seen): (LendableBytes, Option<RecordedSample>),
+        (quotas, seen): (ModeQuotas, Option<RecordedSample>),
     ) {
         self.timeline.push(Change {
             at_ns: self.reading.ns(time_ms),
             presence,
-            lendable,
+            quotas,
             seen,
             returned: None,
         });

@@ -24,5 +24,5 @@ pub use foresight::Foresight;
 pub use read::{physical_bytes, read, read_host};
 pub use reading::Reading;
 pub use timeline::{
-    Cause, Change, LendableBytes, Presence, RecordedSample, Return, ReturnMemory, Timeline,
+    Cause, Change, ModeQuotas, Presence, RecordedSample, Return, ReturnMemory, Timeline,
 };

@@ -18,9 +18,9 @@ pub enum Presence {
     Unseen,
 }
 
-/// Memory that a host may lend, by mode.
+/// Quotas of a host, by mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LendableBytes {
+pub struct ModeQuotas {
     /// Bytes in [`Mode::Paper`].
     pub paper_bytes: u64,
     /// Bytes in [`Mode::Gentle`].
@@ -29,7 +29,7 @@ pub struct LendableBytes {
     pub spare_bytes: u64,
 }
 
-impl LendableBytes {
+impl ModeQuotas {
     /// Bytes in one mode.
     #[must_use]
     pub const fn bytes(&self, mode: Mode) -> u64 {
@@ -79,7 +79,7 @@ pub struct Change {
     /// State of the host from `at_ns` on.
     pub presence: Presence,
     /// Maximum bytes that may be lent; with a forecast, only those that are expected to stay.
-    pub lendable: LendableBytes,
+    pub quotas: ModeQuotas,
     /// Sample at the change; absent if no sample could be taken, or if an owner came and went between two
     /// samples.
     pub seen: Option<RecordedSample>,
@@ -141,22 +141,22 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Timeline of a host that is always idle and can lend `lendable_bytes`.
+    /// Timeline of a host that is always idle and can lend `quota_bytes`.
     #[must_use]
-    pub fn always_idle(host_id: &str, lendable_bytes: u64) -> Self {
+    pub fn always_idle(host_id: &str, quota_bytes: u64) -> Self {
         Self {
             host_id: host_id.to_owned(),
-            physical_bytes: lendable_bytes,
+            physical_bytes: quota_bytes,
             changes: vec![Change {
                 at_ns: 0,
                 presence: Presence::Idle,
-                lendable: LendableBytes {
-                    paper_bytes: lendable_bytes,
-                    ..LendableBytes::default()
+                quotas: ModeQuotas {
+                    paper_bytes: quota_bytes,
+                    ..ModeQuotas::default()
                 },
                 seen: Some(RecordedSample {
                     physical_bytes: 0,
-                    available_bytes: lendable_bytes,
+                    available_bytes: quota_bytes,
                     mem_available_bytes: None,
                     verdict: Verdict::Idle { since_ms: 0 },
                 }),
@@ -173,9 +173,8 @@ impl Timeline {
             change.returned = change.returned.or(last.returned);
         }
         let before = self.changes.last();
-        let (presence, lendable) =
-            before.map_or_else(Default::default, |b| (b.presence, b.lendable));
-        let is_same = (presence, lendable) == (change.presence, change.lendable);
+        let (presence, quotas) = before.map_or_else(Default::default, |b| (b.presence, b.quotas));
+        let is_same = (presence, quotas) == (change.presence, change.quotas);
         if !is_same || change.returned.is_some() {
             self.changes.push(change);
         }

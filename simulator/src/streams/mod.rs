@@ -4,17 +4,17 @@
 //! first unreadable record ends it with a [`StreamError`]; no record is skipped. Formats, and what is kept of
 //! each: docs/streams.md.
 
-mod divided;
+mod client_requests;
 mod error;
 mod objects;
-mod recorded;
 mod replayed;
+mod stream_request;
 
 pub mod read;
 pub mod write;
 
-pub use divided::{ClientRequests, replayed};
+pub use client_requests::{ClientRequests, replayed};
 pub use error::StreamError;
 pub use objects::Objects;
-pub use recorded::{Client, StreamRequest, of_program};
 pub use replayed::{ReplayedClient, Requests, StoredObjects};
+pub use stream_request::{Client, StreamRequest, of_program};

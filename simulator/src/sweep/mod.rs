@@ -29,7 +29,7 @@ mod parallel;
 mod plan;
 mod row;
 mod run;
-mod shipped;
+mod shipped_scenarios;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -44,5 +44,5 @@ pub use measure::{MEASURES, Measure, Unit};
 pub use plan::{Case, Plan};
 pub use row::{Row, Spread};
 pub use run::run;
-pub use shipped::{SHIPPED, ShippedScenario};
+pub use shipped_scenarios::{SHIPPED, ShippedScenario};
 pub use workload::Workload;

@@ -10,7 +10,7 @@
 //! shares are those of the trace, the sizes are invented. The date on which the trace starts is not published either.
 
 use super::files::{Line, Lines, cut};
-use super::grouped::{GroupedRow, MachineTable, Table};
+use super::machine_table::{GroupedRow, MachineTable, Table};
 use super::{
     ColumnOrigin, ImportError, Importer, MachineList, Reading, Readings, Repairs, Source, TIMES_MS,
 };

@@ -2,7 +2,7 @@
 
 use super::fleet::ClusterOf;
 use super::life::Life;
-use super::{HostTrace, Parameters, SynthError};
+use super::{Parameters, SynthError, SyntheticHost};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -76,8 +76,8 @@ impl Cluster {
 
     /// The complete trace of the host numbered `index`.
     #[must_use]
-    pub fn host(&self, index: usize) -> HostTrace {
-        HostTrace::new(
+    pub fn host(&self, index: usize) -> SyntheticHost {
+        SyntheticHost::new(
             &self.parameters,
             self.class_of(index),
             self.of.first_host + index,

@@ -34,7 +34,7 @@ const LEAST_AWAY_MS: i64 = 300_000;
 /// # Ok::<(), gleaner_traces::synth::SynthError>(())
 /// ```
 #[derive(Debug)]
-pub struct HostTrace {
+pub struct SyntheticHost {
     index: usize,
     interval_ms: i64,
     end_ms: i64,
@@ -67,7 +67,7 @@ struct PreviousSample {
     time_ms: i64,
 }
 
-impl HostTrace {
+impl SyntheticHost {
     pub(super) fn new(parameters: &Parameters, class: usize, index: usize) -> Self {
         let fleet = Arc::clone(&parameters.fleet);
         let of_class = &fleet.classes[class];
@@ -381,7 +381,7 @@ impl HostTrace {
     }
 }
 
-impl Iterator for HostTrace {
+impl Iterator for SyntheticHost {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {

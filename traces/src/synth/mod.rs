@@ -39,7 +39,7 @@ pub use fleet::{
     AbsenceProgram, Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names,
     Owner, Programs, Share, System,
 };
-pub use host::HostTrace;
+pub use host::SyntheticHost;
 pub use life::{Life, Moment};
 pub use parameters::Parameters;
 pub use preset::Preset;

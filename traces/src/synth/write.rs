@@ -1,7 +1,7 @@
 //! Writes a cluster as a dataset while it is generated. Memory depends only on the number of hosts generated
 //! together and on the rows that are not sealed yet, not on the cluster's size.
 
-use super::{Cluster, HostTrace, Record, SynthError};
+use super::{Cluster, Record, SynthError, SyntheticHost};
 use arrow::record_batch::RecordBatch;
 use gleaner_dataset::{DatasetError, Identity, RowsBuilder, Writer};
 use gleaner_schemas::column::Table;
@@ -109,7 +109,7 @@ fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> 
     order.sort_unstable();
     for together in order.chunks(HOSTS_AT_ONCE) {
         let hosts = together.iter().map(|(_, index)| cluster.host(*index));
-        let mut hosts: Vec<HostTrace> = hosts.collect();
+        let mut hosts: Vec<SyntheticHost> = hosts.collect();
         for day in 1..=i64::from(parameters.days) {
             let until_ms = parameters.start_ms + day * DAY_MS;
             for host in &mut hosts {
@@ -169,7 +169,7 @@ impl Default for RowBuffer {
 
 impl RowBuffer {
     /// Adds the rows of a record; returns their number.
-    fn add(&mut self, host: &HostTrace, record: &Record) -> Result<u64, SynthError> {
+    fn add(&mut self, host: &SyntheticHost, record: &Record) -> Result<u64, SynthError> {
         let identity = Identity {
             host_id: host.host_id(),
             database_id: host.database_id(),

@@ -11,7 +11,7 @@ pub(crate) mod by_hour;
 mod estimates;
 mod lease;
 pub(crate) mod lease_windows;
-mod seen;
+mod seen_periods;
 pub(crate) mod window;
 
 use crate::availability::notions::Sizes;
@@ -28,7 +28,7 @@ use gleaner_schemas::findings::{
 };
 use lease::Leases;
 use lease_windows::LeaseWindows;
-use seen::SeenPeriods;
+use seen_periods::SeenPeriods;
 use serde::{Deserialize, Serialize};
 use window::Window;
 

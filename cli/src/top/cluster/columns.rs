@@ -17,7 +17,7 @@ pub(super) const ALL: [Column; 8] = [
     Column::Available,
     Column::Harvestable,
     Column::Owner,
-    Column::Lendable,
+    Column::Quota,
     Column::Age,
 ];
 
@@ -25,7 +25,7 @@ pub(super) const ALL: [Column; 8] = [
 const KEPT: [Column; 8] = [
     Column::Host,
     Column::Available,
-    Column::Lendable,
+    Column::Quota,
     Column::Owner,
     Column::Age,
     Column::Memory,
@@ -44,7 +44,7 @@ pub(super) fn title(column: Column) -> &'static str {
         Column::Available => "AVAILABLE",
         Column::Harvestable => "HARVEST",
         Column::Owner => "OWNER",
-        Column::Lendable => "LENDABLE",
+        Column::Quota => "QUOTA",
         Column::Age => "AGE",
     }
 }
@@ -55,7 +55,7 @@ fn least_width(column: Column) -> usize {
         Column::State => 11,
         Column::Memory => 10,
         Column::Available => 10, // width of its title and an arrow
-        Column::Harvestable | Column::Lendable => 9,
+        Column::Harvestable | Column::Quota => 9,
         Column::Owner => 12,
         Column::Age => 7,
     }
@@ -72,7 +72,7 @@ const fn gap(column: Column) -> usize {
 const fn is_number(column: Column) -> bool {
     matches!(
         column,
-        Column::Available | Column::Harvestable | Column::Lendable | Column::Age
+        Column::Available | Column::Harvestable | Column::Quota | Column::Age
     )
 }
 
@@ -197,7 +197,7 @@ impl Columns {
             },
             Column::Available => (bytes(sample.and_then(|s| s.available_bytes)), faint),
             Column::Harvestable => (bytes(sample.and_then(|s| s.harvestable_bytes)), faint),
-            Column::Lendable => (bytes(row.live().and_then(|s| s.quota_bytes)), faint),
+            Column::Quota => (bytes(row.live().and_then(|s| s.quota_bytes)), faint),
             Column::Age => (sample.map_or_else(unknown, |s| length(s.age_ms)), faint),
             Column::Memory => (String::new(), faint),
         }

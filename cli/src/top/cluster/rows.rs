@@ -165,7 +165,7 @@ impl Choice {
             Column::Memory => most(|sample| Some(sample.physical_bytes)),
             Column::Available => most(|sample| sample.available_bytes),
             Column::Harvestable => most(|sample| sample.harvestable_bytes),
-            Column::Lendable => {
+            Column::Quota => {
                 let of = |row: &Row| Reverse(row.live().and_then(|sample| sample.quota_bytes));
                 of(a).cmp(&of(b))
             }

@@ -181,7 +181,7 @@ fn columns_sort_and_reverse() {
     assert_eq!(sorted("state"), "desk-0007 desk-0010 desk-0001");
     assert_eq!(sorted("memory"), "desk-0003 desk-0007 desk-0011");
     assert_eq!(sorted("available"), "desk-0003 desk-0007 desk-0011");
-    assert_eq!(sorted("lendable"), "desk-0003 desk-0006 desk-0009");
+    assert_eq!(sorted("quota"), "desk-0003 desk-0006 desk-0009");
     assert_eq!(sorted("owner"), "desk-0012 desk-0009 desk-0006");
     assert_eq!(sorted("age"), "desk-0008 desk-0007 desk-0006");
     // If hosts are sorted by an amount of memory, silent hosts and those that have not reported come last.

@@ -119,7 +119,7 @@ impl Page<'_> {
                     format!("{} ({part})", size(totals.available_bytes)),
                 ),
                 (None, "harvestable", size(totals.harvestable_bytes)),
-                (None, "lendable now", size(totals.quota_bytes)),
+                (None, "quota", size(totals.quota_bytes)),
             ],
         ] {
             lines.extend(self.amounts(amounts));
@@ -241,8 +241,8 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
         ),
         ("owner", "by the idle rule at the last sample"),
         (
-            "lendable",
-            "what could be lent now: nothing unless the host is idle",
+            "quota",
+            "memory that could be lent now: nothing unless the host is idle",
         ),
         (
             "age",

@@ -66,7 +66,7 @@ pub(super) fn of(host: &Host, now: FrameTime) -> Document<'_> {
         owner: state.map(of_owner),
         quota: sample
             .zip(state)
-            .map(|(sample, state)| of_quota(&owner::lendable(sample, state))),
+            .map(|(sample, state)| of_quota(&owner::gentle_quota(sample, state))),
         sample,
         sample_age_ms: sample.map(|sample| now.time_ms.saturating_sub(sample.time_ms)),
         kernel: host.reading.as_ref(),

@@ -81,8 +81,8 @@ fn verdict(state: HostState) -> Verdict {
     }
 }
 
-/// Memory that could be lent, computed by `policy::quota` without the limits that an owner may set.
-pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
+/// Quota in mode `gentle`, computed by `policy::quota` without the limits that an owner may set.
+pub(super) fn gentle_quota(sample: &Sample, state: State) -> Quota {
     let limits = Limits {
         headroom_share: sample.headroom_share,
         ..Limits::default()

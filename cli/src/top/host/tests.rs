@@ -144,13 +144,13 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         monotonic_ms: NOW.monotonic_ms + 7000,
         ..NOW
     };
-    let lendable = 15 * GIB; // 14 GiB harvestable and 1 GiB lent
+    let idle_quota_bytes = 15 * GIB; // 14 GiB harvestable and 1 GiB lent
     for (host, now, words, quota_bytes) in [
         (
             told(idle, None),
             NOW,
             "idle since 13:41:02 (22 min)",
-            lendable,
+            idle_quota_bytes,
         ),
         (
             told(idle, Some(owner(1_340_000))),
@@ -199,7 +199,10 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         assert!(frame.contains(lends), "{lends}\n{frame}");
         let document = serde_json::to_value(document::of(&host, now)).unwrap();
         assert_eq!(document["quota"]["quota_bytes"], quota_bytes, "{words}");
-        assert_eq!(document["quota"]["idle_quota_bytes"], lendable, "{words}");
+        assert_eq!(
+            document["quota"]["idle_quota_bytes"], idle_quota_bytes,
+            "{words}"
+        );
     }
 }
 

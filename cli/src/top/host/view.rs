@@ -94,8 +94,8 @@ impl Page<'_> {
             lines.push(self.heading("No sample yet", String::new()));
             return lines;
         };
-        let quota = owner::lendable(sample, state.unwrap_or(State::Known(Verdict::Unknown)));
-        lines.extend(self.named("Lendable", &lendable(&quota), Style::new()));
+        let quota = owner::gentle_quota(sample, state.unwrap_or(State::Known(Verdict::Unknown)));
+        lines.extend(self.named("Quota", &quota_words(&quota), Style::new()));
         lines.push(Line::default());
         lines.extend(self.sample(told, sample));
         lines
@@ -328,7 +328,7 @@ impl Page<'_> {
     }
 }
 
-fn lendable(quota: &Quota) -> String {
+fn quota_words(quota: &Quota) -> String {
     let once_idle = || size(quota.idle_quota_bytes);
     match quota.reason {
         Reason::Idle | Reason::Spare => format!("{} now", size(quota.quota_bytes)),
@@ -355,8 +355,8 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
             "by the idle rule: no key, no pointer and a load below 0.3 for five minutes. The agent reports a return immediately.",
         ),
         (
-            "Lendable",
-            "what could be lent now without pushing the owner's pages out; nothing unless the host is idle.",
+            "Quota",
+            "memory that could be lent now without pushing the owner's pages out; nothing unless the host is idle.",
         ),
         (
             "Sample",

@@ -5,6 +5,7 @@
 
 mod attach;
 mod clerk;
+pub(crate) mod commands;
 mod detach;
 mod failure;
 mod folder;
@@ -18,7 +19,6 @@ mod record;
 mod release;
 mod room;
 mod swap;
-pub(crate) mod tell;
 mod timeout;
 
 pub(crate) use detach::DetachOptions;

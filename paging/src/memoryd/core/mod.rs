@@ -9,7 +9,7 @@ mod control;
 mod links;
 mod owner;
 mod pressure;
-mod served;
+mod served_requests;
 mod wait;
 
 pub(crate) use links::{CoreMessage, Inbox, LinkEnd, Links};
@@ -35,7 +35,7 @@ use gleaner_schemas::lending::{
 use gleaner_schemas::units::Bytes;
 use gleaner_trust::{hex, random};
 use pressure::{MeminfoFigures, Pressure};
-use served::ServedRequests;
+use served_requests::ServedRequests;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;

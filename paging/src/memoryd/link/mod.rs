@@ -4,13 +4,13 @@
 //! by the same link. A slow, dead or misbehaving recruiter does not slow the core: the number of each
 //! recruiter's waiting requests is limited, and the core never waits for a link.
 
-mod announced;
 mod connect;
 mod failure;
 mod identity;
-mod keep;
+mod recruiter_link;
 #[cfg(test)]
 mod tests;
+mod timed_announcement;
 
 pub(crate) use failure::LinkError;
 
@@ -73,7 +73,7 @@ pub(crate) fn start(
         return Err(LinkError::Nameless);
     }
     let identity = Arc::new(Identity::new(settings.certificates.clone()));
-    let link = |(end, address)| keep::Link {
+    let link = |(end, address)| recruiter_link::Link {
         address,
         host_id: host_id.clone().unwrap_or_default(),
         identity: Arc::clone(&identity),
@@ -86,14 +86,14 @@ pub(crate) fn start(
         waiting: VecDeque::new(),
         connection: 0,
     };
-    let links: Vec<keep::Link> = ends.into_iter().zip(addresses).map(link).collect();
+    let links: Vec<recruiter_link::Link> = ends.into_iter().zip(addresses).map(link).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(LinkError::Start)?;
     let thread = std::thread::Builder::new().name("link".to_owned());
     let keep_all = move || {
-        let links = links.into_iter().map(keep::Link::keep);
+        let links = links.into_iter().map(recruiter_link::Link::keep);
         runtime.block_on(futures_util::future::join_all(links));
     };
     thread.spawn(keep_all).map_err(LinkError::Start)

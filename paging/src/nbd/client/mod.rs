@@ -7,6 +7,6 @@ mod wire;
 
 pub(super) use connect::introduce;
 pub use connect::{ConnectError, Export, Server, connect};
-pub use source::{AddressError, Source};
+pub use source::{ExportUrlError, Source};
 pub use tls::Tls;
 pub use wire::Wire;

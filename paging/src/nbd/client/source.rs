@@ -21,7 +21,7 @@ pub struct Source {
 /// Error of an address that names no NBD server.
 #[derive(Debug, thiserror::Error)]
 #[error("{url:?} is no address of an NBD server: {}", Server::URLS)]
-pub struct AddressError {
+pub struct ExportUrlError {
     url: String,
 }
 
@@ -30,9 +30,9 @@ impl Source {
     /// NetworkBlockDevice project).
     ///
     /// # Errors
-    /// [`AddressError`].
-    pub fn from_url(url: &str) -> Result<Self, AddressError> {
-        let (server, export) = Server::of_url(url).ok_or_else(|| AddressError {
+    /// [`ExportUrlError`].
+    pub fn from_url(url: &str) -> Result<Self, ExportUrlError> {
+        let (server, export) = Server::of_url(url).ok_or_else(|| ExportUrlError {
             url: url.to_owned(),
         })?;
         Ok(Self {

@@ -1,7 +1,7 @@
 //! The question "What would lending cost the owners?"
 
 mod context;
-mod measured;
+mod measured_cost;
 mod quotas;
 mod reclaims;
 mod returns;
@@ -62,8 +62,8 @@ pub(crate) fn section(view: &View) -> Section {
     add(
         "What did returns cost, as measured by the kernels?",
         parts([
-            measured::words(view).map(Part::Say),
-            measured::table(view).map(Part::Table),
+            measured_cost::words(view).map(Part::Say),
+            measured_cost::table(view).map(Part::Table),
         ]),
     );
     if all.is_empty() {

@@ -1,6 +1,6 @@
 //! The question "How much memory is idle, and can we count on it?"
 
-mod counted_on;
+mod dependable_memory;
 mod notions;
 mod over_time;
 mod sharing;
@@ -16,15 +16,15 @@ use crate::wording::{bytes, share};
 pub(crate) fn section(view: &View) -> Section {
     let mut parts = Vec::new();
     let over_time = over_time::figure(view).map(Part::figure);
-    let together = counted_on::together(view).map(Part::Table);
+    let together = dependable_memory::together(view).map(Part::Table);
     parts.extend(over_time);
     parts.extend(together);
     under(
         &mut parts,
         "How much memory stayed available, and for how long?",
         [
-            counted_on::figure(view).map(Part::figure),
-            counted_on::guarantees(view).map(Part::Table),
+            dependable_memory::figure(view).map(Part::figure),
+            dependable_memory::guarantees(view).map(Part::Table),
         ],
     );
     under(
@@ -79,7 +79,7 @@ fn answer(view: &View) -> String {
         bytes(fleet.physical_bytes),
         share(fleet.available_share)
     );
-    match (counted_on::answer(view), fleet.dependable_bytes) {
+    match (dependable_memory::answer(view), fleet.dependable_bytes) {
         (Some(counted_on), _) => format!("{much}. {counted_on}"),
         (None, Some(least)) => format!(
             "{much}, and at least {} for 95\u{a0}% of the time.",

@@ -112,7 +112,7 @@ impl Cluster<'_> {
         }
         if let Some(seen) = change.seen {
             if self.recruitment.wants_forecast() {
-                let expected_bytes = change.lendable.bytes(self.recruitment.mode);
+                let expected_bytes = change.quotas.bytes(self.recruitment.mode);
                 self.lend(at, &Event::Cap(Some(expected_bytes)), now_ns)?;
             }
             let sample = seen.event(self.recruitment.headroom_share);
@@ -181,8 +181,8 @@ impl Cluster<'_> {
         let now_ms = ms(now_ns);
         let host = &mut self.hosts[at];
         let quota = host.lender.quota(now_ms);
-        self.over_time.lendable_bytes -= host.quota_bytes;
-        self.over_time.lendable_bytes += quota.quota_bytes;
+        self.over_time.quota_bytes -= host.quota_bytes;
+        self.over_time.quota_bytes += quota.quota_bytes;
         host.quota_bytes = quota.quota_bytes;
         host.unleased_bytes = quota.unleased_bytes;
         host.lent_bytes = quota.lent_bytes;

@@ -112,16 +112,16 @@ enum HostEvent {
 #[derive(Clone, Copy, Debug, Default)]
 struct MemoryIntegral {
     since_ns: u64,
-    lendable_bytes: u64,
+    quota_bytes: u64,
     leased_bytes: u64,
-    lendable: u128,
+    quota: u128,
     leased: u128,
 }
 
 impl MemoryIntegral {
     fn until(&mut self, at_ns: u64) {
         let passed_ns = u128::from(at_ns.saturating_sub(self.since_ns));
-        self.lendable += u128::from(self.lendable_bytes) * passed_ns;
+        self.quota += u128::from(self.quota_bytes) * passed_ns;
         self.leased += u128::from(self.leased_bytes) * passed_ns;
         self.since_ns = self.since_ns.max(at_ns);
     }
@@ -395,7 +395,7 @@ impl<'a> Cluster<'a> {
         self.over_time.until(end_ns);
         let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;
         let regions = Regions {
-            mean_quota_bytes: mean(self.over_time.lendable),
+            mean_quota_bytes: mean(self.over_time.quota),
             mean_leased_bytes: mean(self.over_time.leased),
             ..self.told
         };

@@ -34,7 +34,7 @@ fn reading() -> Reading {
 fn folded(samples: &[Sample], reading: &Reading) -> Vec<(u64, Presence, u64)> {
     let found = timeline("h", samples, &Processes::default(), reading);
     (found.changes.iter())
-        .map(|c| (c.at_ns / SECOND, c.presence, c.lendable.paper_bytes / MIB))
+        .map(|c| (c.at_ns / SECOND, c.presence, c.quotas.paper_bytes / MIB))
         .collect()
 }
 
@@ -62,7 +62,7 @@ fn an_absence_from_its_start_to_the_return() {
     assert_eq!(folded(&samples, &reading()), expected);
     let found = timeline("h", &samples, &Processes::default(), &reading());
     let gentle: Vec<u64> = (found.changes.iter())
-        .map(|c| c.lendable.bytes(Mode::Gentle) / MIB)
+        .map(|c| c.quotas.bytes(Mode::Gentle) / MIB)
         .collect();
     // Gentle mode lends the smaller of MemAvailable less the headroom (40 − 15) and paper mode's amount.
     assert_eq!(gentle, [0, 25, 25, 0, 0]);
@@ -166,12 +166,12 @@ proptest! {
         let found = timeline("h", &samples, &Processes::default(), &reading());
         for pair in found.changes.windows(2) {
             prop_assert!(pair[0].at_ns < pair[1].at_ns);
-            let changed = (pair[0].presence, pair[0].lendable) != (pair[1].presence, pair[1].lendable);
+            let changed = (pair[0].presence, pair[0].quotas) != (pair[1].presence, pair[1].quotas);
             prop_assert!(changed || pair[1].returned.is_some());
         }
         for change in &found.changes {
-            prop_assert!(change.presence == Presence::Idle || change.lendable.paper_bytes == 0);
-            prop_assert!(change.lendable.gentle_bytes <= change.lendable.paper_bytes);
+            prop_assert!(change.presence == Presence::Idle || change.quotas.paper_bytes == 0);
+            prop_assert!(change.quotas.gentle_bytes <= change.quotas.paper_bytes);
         }
         let told: Vec<u32> = found.changes.iter().filter_map(|c| c.returned).collect();
         prop_assert_eq!(told, (0..found.returns.len() as u32).collect::<Vec<_>>());
@@ -268,7 +268,7 @@ mod foresight {
         // 1.25.
         let reading = expecting(&young_and_old(), 600, 0.9);
         let found = timeline("h", &samples, &Processes::default(), &reading);
-        let gentle = found.changes.iter().map(|c| c.lendable.gentle_bytes / MIB);
+        let gentle = found.changes.iter().map(|c| c.quotas.gentle_bytes / MIB);
         assert_eq!(gentle.collect::<Vec<_>>(), [0, 16, 24, 24, 0, 0]);
         assert_eq!(found.returns.len(), 1, "owners come back as ever");
     }
@@ -312,7 +312,7 @@ mod foresight {
             let samples = [busy(0), busy(100)];
             let reading = expecting(&[of(scope)], 600, 0.9);
             let found = timeline("h", &samples, &Processes::default(), &reading);
-            found.changes[0].lendable.spare_bytes / MIB
+            found.changes[0].quotas.spare_bytes / MIB
         };
         assert_eq!((spare(Scope::All), spare(Scope::Idle)), (40, 0));
         let always = |scope| {
@@ -329,16 +329,16 @@ mod foresight {
     }
 
     /// Memory that the host may lend at `at_ns`.
-    fn lendable(of: &Timeline, at_ns: u64) -> LendableBytes {
+    fn quotas(of: &Timeline, at_ns: u64) -> ModeQuotas {
         let before = of.changes.partition_point(|change| change.at_ns <= at_ns);
         let last = before.checked_sub(1).and_then(|last| of.changes.get(last));
-        last.map_or_else(LendableBytes::default, |change| change.lendable)
+        last.map_or_else(ModeQuotas::default, |change| change.quotas)
     }
 
     fn is_at_most(less: &Timeline, more: &Timeline) -> bool {
         let mut times = less.changes.iter().chain(&more.changes).map(|c| c.at_ns);
         times.all(|at_ns| {
-            let (less, more) = (lendable(less, at_ns), lendable(more, at_ns));
+            let (less, more) = (quotas(less, at_ns), quotas(more, at_ns));
             let modes = [Mode::Paper, Mode::Gentle, Mode::Spare];
             modes.iter().all(|m| less.bytes(*m) <= more.bytes(*m))
         })

@@ -13,7 +13,7 @@ mod time;
 
 pub use mapping::Mapping;
 
-use super::grouped::{self, MachineTable};
+use super::machine_table::{self, MachineTable};
 use super::readings;
 use super::{
     ColumnOrigin, Facts, ImportError, Importer, MachineList, Reading, Readings, Repairs, Source,
@@ -135,7 +135,7 @@ impl Importer for Csv<'_> {
     }
 
     fn origin(&self) -> String {
-        grouped::Table::origin(&self.table)
+        machine_table::Table::origin(&self.table)
     }
 
     fn machines(&mut self) -> Result<MachineList, ImportError> {
@@ -224,12 +224,12 @@ impl Files<'_> {
     }
 }
 
-impl grouped::Table for Files<'_> {
+impl machine_table::Table for Files<'_> {
     type Row = Row;
 
     fn scan(
         &mut self,
-        each: &mut dyn FnMut(grouped::GroupedRow<'_, Row>),
+        each: &mut dyn FnMut(machine_table::GroupedRow<'_, Row>),
     ) -> Result<(), ImportError> {
         for path in &self.paths {
             let mut rows = Rows::open(self.mapping, path)?;
@@ -239,7 +239,7 @@ impl grouped::Table for Files<'_> {
                     Ok(name) => (name, None),
                     Err(why) => (String::new(), Some(why)),
                 };
-                each(grouped::GroupedRow {
+                each(machine_table::GroupedRow {
                     place: &format_args!("{} line {}", path.display(), found.line),
                     machine: why.map_or(Ok(name.as_str()), Err),
                     row: found.row,

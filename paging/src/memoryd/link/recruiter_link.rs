@@ -1,8 +1,8 @@
-//! Keeps one link connected.
+//! Link to one recruiter: connects, and connects again after failures.
 
-use super::announced::TimedAnnouncement;
 use super::connect::{PeerCertificates, RecruiterConnection, Socket, connect};
 use super::identity::Identity;
+use super::timed_announcement::TimedAnnouncement;
 use super::{FAREWELL, LinkError, PageAddress, REQUESTS_AT_ONCE};
 use crate::core::{CoreMessage, LinkEnd};
 use crate::entrance::Entrance;

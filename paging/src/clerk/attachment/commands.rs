@@ -1,4 +1,4 @@
-//! The commands' output, as text and as JSON.
+//! Commands that attach, detach and list devices, with their output as text and as JSON.
 
 use super::attach;
 use super::detach::{self, DetachOptions};

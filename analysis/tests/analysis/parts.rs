@@ -1,0 +1,214 @@
+//! An analysis in parts gives the findings of one analysis to the byte: whatever the parts, their order, the
+//! tree of merges and the repetitions.
+
+use crate::recording::{Recording, sample};
+use gleaner_analysis::{AnalysisError, Part, PartError, analyze, analyze_part, resolve};
+use gleaner_dataset::Dataset;
+use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_traces::synth;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{LazyLock, Mutex};
+use tempfile::TempDir;
+
+const HOSTS: usize = 7;
+
+/// A synthetic fleet, the parameters of its analysis, and the findings of one analysis as JSON.
+struct Fleet {
+    dataset: Dataset,
+    parameters: Parameters,
+    json: String,
+    /// Stored parts by range of hosts: cases of the property test share many ranges.
+    parts: Mutex<BTreeMap<(usize, usize), Vec<u8>>>,
+    _folder: TempDir,
+}
+
+static FLEET: LazyLock<Fleet> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let parameters = synth::Parameters {
+        days: 4,
+        hosts: HOSTS,
+        ..synth::Parameters::of_preset(synth::Preset::Modern, 3).unwrap()
+    };
+    let cluster = synth::Cluster::new(&parameters).unwrap();
+    synth::write(&cluster, folder.path(), |_| {}).unwrap();
+    let dataset = Dataset::open(folder.path()).unwrap();
+    let parameters = resolve(&[&dataset], &Parameters::default()).unwrap();
+    let findings = analyze(&dataset, &Parameters::default(), &mut |_| ()).unwrap();
+    Fleet {
+        json: json(&findings),
+        dataset,
+        parameters,
+        parts: Mutex::default(),
+        _folder: folder,
+    }
+});
+
+impl Fleet {
+    fn stored(&self, hosts: Range<usize>) -> Vec<u8> {
+        let mut parts = self.parts.lock().unwrap();
+        let stored = parts.entry((hosts.start, hosts.end)).or_insert_with(|| {
+            let part = analyze_part(&self.dataset, &self.parameters, hosts, &mut |_| ());
+            part.unwrap().to_bytes().unwrap()
+        });
+        stored.clone()
+    }
+
+    fn part(&self, hosts: Range<usize>) -> Part {
+        Part::from_bytes(&self.stored(hosts), "stored").unwrap()
+    }
+}
+
+fn json(findings: &Findings) -> String {
+    serde_json::to_string(findings).unwrap()
+}
+
+fn small() -> (TempDir, Dataset) {
+    let mut r = Recording::new();
+    for host in ["a", "b", "c"] {
+        r.host(host, 90);
+        for i in 0..20 {
+            r.row(host, i + 1, i * 90, &sample(300 + i * 10));
+        }
+    }
+    r.dataset()
+}
+
+fn of_small(dataset: &Dataset, hosts: Range<usize>) -> Part {
+    analyze_part(dataset, &Parameters::default(), hosts, &mut |_| ()).unwrap()
+}
+
+fn reason(error: AnalysisError) -> PartError {
+    match error {
+        AnalysisError::Part { source, .. } => source,
+        other => panic!("{other}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Parts between random cuts, some of them twice, are merged in random pairs until one is left; each part
+    /// is stored and read before every merge.
+    #[test]
+    fn parts_in_any_order_give_the_findings_of_one_analysis(
+        cuts in prop::collection::btree_set(1..HOSTS, 0..HOSTS - 1),
+        repeated in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 2 * HOSTS + 6),
+    ) {
+        let ends: Vec<usize> = [0].into_iter().chain(cuts).chain([HOSTS]).collect();
+        let ranges: Vec<Range<usize>> = ends.windows(2).map(|w| w[0]..w[1]).collect();
+        let mut parts: Vec<Part> = ranges.iter().cloned().map(|r| FLEET.part(r)).collect();
+        for again in &repeated {
+            parts.push(FLEET.part(ranges[again.index(ranges.len())].clone()));
+        }
+        let mut picks = picks.iter();
+        while parts.len() > 1 {
+            let other = parts.swap_remove(picks.next().unwrap().index(parts.len()));
+            let into = picks.next().map_or(0, |pick| pick.index(parts.len()));
+            parts[into].merge(other, "other").unwrap();
+            let stored = parts[into].to_bytes().unwrap();
+            parts[into] = Part::from_bytes(&stored, "merged").unwrap();
+        }
+        let merged = parts.pop().unwrap();
+        prop_assert!(merged.hosts().eq([0..HOSTS]));
+        prop_assert!(json(&merged.finish().unwrap()) == FLEET.json);
+    }
+}
+
+#[test]
+fn resolved_parameters_stay_as_they_are() {
+    let again = resolve(&[&FLEET.dataset], &FLEET.parameters).unwrap();
+    assert_eq!(again, FLEET.parameters);
+    assert!(!again.region_bytes.is_empty() && again.cluster_cell_s > 0.0);
+}
+
+#[test]
+fn the_same_hosts_give_the_same_bytes() {
+    let again = FLEET.part(2..5).to_bytes().unwrap();
+    assert_eq!(again, FLEET.stored(2..5));
+}
+
+#[test]
+fn missing_hosts_are_named() {
+    let (_folder, dataset) = small();
+    let mut part = of_small(&dataset, 0..1);
+    part.merge(of_small(&dataset, 2..3), "other").unwrap();
+    assert!(part.hosts().eq([0..1, 2..3]));
+    let error = part.finish().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the merged parts: hosts 1 to 2 of 3 are in no part: analyse them with `gleaner analyze --hosts 1..2` \
+         and merge again"
+    );
+}
+
+#[test]
+fn overlapping_parts_are_refused() {
+    let (_folder, dataset) = small();
+    let mut part = of_small(&dataset, 0..2);
+    let error = part.merge(of_small(&dataset, 1..3), "late").unwrap_err();
+    assert!(matches!(reason(error), PartError::Overlap { .. }));
+    // A part within another one is a repetition.
+    let mut part = of_small(&dataset, 0..3);
+    part.merge(of_small(&dataset, 1..2), "late").unwrap();
+    let mut part = of_small(&dataset, 1..2);
+    part.merge(of_small(&dataset, 0..3), "late").unwrap();
+    assert!(part.finish().is_ok());
+}
+
+#[test]
+fn parts_of_different_analyses_are_refused() {
+    let (_folder, dataset) = small();
+    let other = Parameters {
+        load_limit: 0.5,
+        ..Parameters::default()
+    };
+    let mut part = of_small(&dataset, 0..2);
+    let others = analyze_part(&dataset, &other, 2..3, &mut |_| ()).unwrap();
+    let error = part.merge(others, "others").unwrap_err();
+    assert!(error.to_string().starts_with("others: "), "{error}");
+    assert!(matches!(reason(error), PartError::OtherAnalysis { .. }));
+    let error = part.merge(FLEET.part(0..1), "fleet").unwrap_err();
+    assert!(matches!(reason(error), PartError::OtherAnalysis { .. }));
+}
+
+#[test]
+fn damaged_parts_are_refused() {
+    let stored = FLEET.stored(0..1);
+    let read = |bytes: &[u8]| reason(Part::from_bytes(bytes, "x").unwrap_err());
+    assert!(matches!(read(b""), PartError::NotAPart));
+    assert!(matches!(read(b"{}"), PartError::NotAPart));
+    assert!(matches!(read(&stored[..30]), PartError::NotAPart));
+    let mut newer = stored.clone();
+    newer[28] += 1;
+    assert!(matches!(read(&newer), PartError::Version { .. }));
+    for length in [32, 33, stored.len() / 2, stored.len() - 1] {
+        let cut = read(&stored[..length]);
+        assert!(matches!(cut, PartError::Damaged { .. }), "{length}: {cut}");
+    }
+    for at in [40, stored.len() / 2, stored.len() - 2] {
+        let mut altered = stored.clone();
+        altered[at] ^= 0x10;
+        let error = read(&altered);
+        assert!(matches!(error, PartError::Damaged { .. }), "{at}: {error}");
+    }
+}
+
+#[test]
+fn a_dataset_without_samples_is_reported_by_its_parts() {
+    let mut r = Recording::new();
+    r.host("a", 90);
+    r.host("b", 90);
+    let (_folder, dataset) = r.dataset();
+    let mut part = of_small(&dataset, 0..1);
+    part.merge(of_small(&dataset, 1..2), "b").unwrap();
+    let error = part.finish().unwrap_err();
+    assert!(matches!(error, AnalysisError::NoSamples { hosts_count: 2 }));
+    let out_of_range = analyze_part(&dataset, &Parameters::default(), 1..3, &mut |_| ());
+    assert!(matches!(
+        out_of_range,
+        Err(AnalysisError::Parameter { name: "hosts", .. })
+    ));
+}
