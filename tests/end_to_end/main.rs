@@ -18,6 +18,7 @@ mod lab;
 mod layers;
 mod lending;
 mod owner;
+mod parts;
 mod pki;
 mod privacy;
 mod replayed;

@@ -2,12 +2,13 @@
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, analyze_together};
-use gleaner_schemas::findings::{Parameters, Scope};
+use gleaner_schemas::findings::{Findings, Parameters, Scope};
 use gleaner_schemas::rows::{GapRow, SampleRow};
 
 fn parameters() -> Parameters {
     Parameters {
         minimum_period_s: 0.0,
+        measures: Findings::keys(), // memory over time, too
         ..Default::default()
     }
 }

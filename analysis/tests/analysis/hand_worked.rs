@@ -84,6 +84,7 @@ fn parameters() -> Parameters {
         minimum_period_s: 90.0,
         region_bytes: vec![512 * MIB, 256 * MIB],
         dip_threshold_bytes: vec![301 * MIB, 200 * MIB],
+        measures: Findings::keys(), // memory over time, too
         ..Default::default()
     }
 }

@@ -1,5 +1,6 @@
 //! Parameters from which the figures are computed.
 
+use super::{FindingList, MemoryPoint};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the analysis: every threshold from which the figures are computed.
@@ -41,16 +42,22 @@ pub struct Parameters {
     pub region_shares: Vec<f64>,
     /// Maximum number of points of a survival curve; 0: all points.
     pub curve_points_count: u32,
-    /// Keys of the findings to compute; if empty: all. Findings that are computed along with them are
-    /// included as well.
+    /// Keys of the findings to compute; if empty: all but `memory_over_time`, which is large. Findings that are
+    /// computed along with them are included as well.
     pub measures: Vec<String>,
 }
 
 impl Parameters {
+    /// Keys of the findings that are computed only if they are named: their records grow with the trace.
+    pub const ONLY_IF_NAMED: [&'static str; 1] = [MemoryPoint::KEY];
+
     /// Returns true if any of these keys of the findings is requested.
     #[must_use]
     pub fn wants(&self, keys: &[&str]) -> bool {
-        self.measures.is_empty() || self.measures.iter().any(|m| keys.contains(&m.as_str()))
+        if self.measures.is_empty() {
+            return keys.iter().any(|key| !Self::ONLY_IF_NAMED.contains(key));
+        }
+        self.measures.iter().any(|m| keys.contains(&m.as_str()))
     }
 }
 
