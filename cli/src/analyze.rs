@@ -81,16 +81,9 @@ pub(crate) struct Measures {
     pub(crate) curve_points: u32,
 }
 
-pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
-    let mut parameters = parameters(&args.measures);
-    parameters.from_time_ms = args.from;
-    parameters.until_time_ms = args.until;
-    parameters.measures = match (args.json, args.measure.is_empty()) {
-        (false, true) => tables::printed(),
-        _ => args.measure.clone(),
-    };
-    let findings = findings(&args.dataset, &parameters)?;
-    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+pub(crate) fn run(args: &Analyze, output: &mut dyn Write) -> anyhow::Result<()> {
+    let findings = findings(&args.dataset, &requested(args))?;
+    let mut output = std::io::BufWriter::new(output);
     if args.json {
         // The document is written piece by piece: the JSON text of a large fleet takes much memory.
         serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
@@ -100,6 +93,18 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     }
     output.flush()?;
     Ok(())
+}
+
+/// Parameters that the command's arguments request.
+pub(crate) fn requested(args: &Analyze) -> Parameters {
+    let mut parameters = parameters(&args.measures);
+    parameters.from_time_ms = args.from;
+    parameters.until_time_ms = args.until;
+    parameters.measures = match (args.json, args.measure.is_empty()) {
+        (false, true) => tables::printed(),
+        _ => args.measure.clone(),
+    };
+    parameters
 }
 
 /// Parameters of the measures, from the command's options. Parameters without an option have their defaults.
@@ -131,7 +136,6 @@ pub(crate) fn findings_of(
     parameters: &Parameters,
     label: &str,
 ) -> anyhow::Result<Findings> {
-    keep_freed_memory();
     let bar = gleaner_terminal::bar(label, dataset.hosts()?.len() as u64);
     let findings = gleaner_analysis::analyze(dataset, parameters, &mut |p| {
         bar.set_position(p.hosts_done as u64);
@@ -142,8 +146,8 @@ pub(crate) fn findings_of(
 
 /// Makes glibc keep freed memory. Each host's columns are as large as the previous host's. By default glibc
 /// would return their memory to the kernel after each host and get it back page by page, which took a sixth
-/// of the time.
-fn keep_freed_memory() {
+/// of the time. Only the program calls this: a library must not change its process's allocator.
+pub(crate) fn keep_freed_memory() {
     const LARGEST_BYTES: i32 = 1 << 30;
     // SAFETY: mallopt(3) sets two numbers; no thread of the analysis runs yet.
     #[cfg(target_env = "gnu")]
