@@ -100,25 +100,25 @@ pub(crate) struct Measures {
     pub(crate) curve_points: u32,
 }
 
-pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Analyze, output: &mut dyn Write) -> anyhow::Result<()> {
     let dataset = Dataset::open(&args.dataset)?;
     let mut parameters = requested(args)?;
     if args.print_parameters {
         parameters = gleaner_analysis::resolve(&[&dataset], &parameters)?;
-        return print_json(&parameters);
+        return print_json(&parameters, output);
     }
-    if let Some(output) = &args.output {
-        return write_part(&dataset, &parameters, args, output);
+    if let Some(file) = &args.output {
+        return write_part(&dataset, &parameters, args, file);
     }
     if !args.json && parameters.measures.is_empty() {
         parameters.measures = tables::printed();
     }
     let findings = findings_of(&dataset, &parameters, "analyse")?;
-    print(&findings, args.json, &args.measure, args.rows)
+    print(&findings, args.json, &args.measure, args.rows, output)
 }
 
 /// Parameters from the file of `--parameters`, or from the options.
-fn requested(args: &Analyze) -> anyhow::Result<Parameters> {
+pub(crate) fn requested(args: &Analyze) -> anyhow::Result<Parameters> {
     if let Some(file) = &args.parameters {
         return from_file(file);
     }
@@ -151,7 +151,6 @@ fn write_part(
         (None, Some(hosts)) => hosts.clone(),
         (None, None) => 0..hosts_count,
     };
-    keep_freed_memory();
     let bar = gleaner_terminal::bar("analyse", hosts.len() as u64);
     let part = gleaner_analysis::analyze_part(dataset, parameters, hosts, &mut |p| {
         bar.set_position(p.hosts_done as u64);
@@ -167,19 +166,17 @@ pub(crate) fn print(
     json: bool,
     measures: &[String],
     rows: usize,
+    output: &mut dyn Write,
 ) -> anyhow::Result<()> {
     if json {
-        return print_json(findings);
+        return print_json(findings, output);
     }
-    let text = tables::all(findings, measures, rows)?;
-    let mut output = std::io::stdout().lock();
-    output.write_all(text.as_bytes())?;
-    Ok(output.flush()?)
+    Ok(output.write_all(tables::all(findings, measures, rows)?.as_bytes())?)
 }
 
-fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+fn print_json(document: &impl serde::Serialize, output: &mut dyn Write) -> anyhow::Result<()> {
     // The document is written piece by piece: the JSON text of a large fleet takes much memory.
-    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut output = std::io::BufWriter::new(output);
     serde_json::to_writer_pretty(&mut output, document).map_err(std::io::Error::from)?;
     writeln!(output)?;
     Ok(output.flush()?)
@@ -214,7 +211,6 @@ pub(crate) fn findings_of(
     parameters: &Parameters,
     label: &str,
 ) -> anyhow::Result<Findings> {
-    keep_freed_memory();
     let bar = gleaner_terminal::bar(label, dataset.hosts()?.len() as u64);
     let findings = gleaner_analysis::analyze(dataset, parameters, &mut |p| {
         bar.set_position(p.hosts_done as u64);
@@ -225,8 +221,8 @@ pub(crate) fn findings_of(
 
 /// Makes glibc keep freed memory. Each host's columns are as large as the previous host's. By default glibc
 /// would return their memory to the kernel after each host and get it back page by page, which took a sixth
-/// of the time.
-fn keep_freed_memory() {
+/// of the time. Only the program calls this: a library must not change its process's allocator.
+pub(crate) fn keep_freed_memory() {
     const LARGEST_BYTES: i32 = 1 << 30;
     // SAFETY: mallopt(3) sets two numbers; no thread of the analysis runs yet.
     #[cfg(target_env = "gnu")]

@@ -3,16 +3,15 @@
 use crate::top;
 use gleaner_doctor::Doctor;
 use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
 
 /// Exit code if a check fails.
 const FAULT: u8 = 3;
 
-pub(crate) fn run(args: &Doctor) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
     let mut output = std::io::stdout();
     if args.messages {
         output.write_all(gleaner_doctor::reference().as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(0);
     }
     let diagnosis = gleaner_doctor::diagnose(args);
     let text = if args.json {
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<ExitCode> {
     };
     output.write_all(text.as_bytes())?;
     Ok(match diagnosis.fault_count {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::from(FAULT),
+        0 => 0,
+        _ => FAULT,
     })
 }

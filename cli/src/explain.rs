@@ -9,7 +9,7 @@ use gleaner_schemas::findings::{
 use gleaner_schemas::units::{Bytes, Seconds};
 use jiff::Timestamp;
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Show how a host's memory categories, idle state and quota were computed at one time.
@@ -37,7 +37,7 @@ pub(crate) struct Explain {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Explain, output: &mut dyn Write) -> anyhow::Result<()> {
     let dataset = Dataset::open(&args.dataset)?;
     let parameters = Parameters {
         headroom_share: args.headroom / 100.0,
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
     } else {
         plain(&words(&found))
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    output.write_all(text.as_bytes())?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::analyze;
 use gleaner_analysis::Part;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Merge parts of an analysis (`gleaner analyze --part`) into its findings, or into a larger part.
@@ -28,7 +29,7 @@ pub(crate) struct Merge {
     pub(crate) output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Merge) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Merge, output: &mut dyn Write) -> anyhow::Result<()> {
     let bar = gleaner_terminal::bar("merge", args.parts.len() as u64);
     let mut merged: Option<Part> = None;
     for path in &args.parts {
@@ -41,8 +42,10 @@ pub(crate) fn run(args: &Merge) -> anyhow::Result<()> {
     }
     bar.finish_and_clear();
     match (merged, &args.output) {
-        (Some(merged), Some(output)) => merged.write(output)?,
-        (Some(merged), None) => analyze::print(&merged.finish()?, args.json, &[], args.rows)?,
+        (Some(merged), Some(file)) => merged.write(file)?,
+        (Some(merged), None) => {
+            analyze::print(&merged.finish()?, args.json, &[], args.rows, output)?
+        }
         (None, _) => {}
     }
     Ok(())

@@ -34,7 +34,7 @@ pub(crate) enum SchemaForm {
     Diagnosis,
 }
 
-pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Schema, output: &mut dyn Write) -> anyhow::Result<()> {
     let text = match args.form {
         SchemaForm::Markdown => markdown::schema(),
         SchemaForm::Sql => sql::MIGRATIONS.concat(),
@@ -44,6 +44,6 @@ pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
         SchemaForm::Cache => json_schema::cache_replay(),
         SchemaForm::Diagnosis => json_schema::diagnosis(),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    output.write_all(text.as_bytes())?;
     Ok(())
 }

@@ -12,7 +12,7 @@ from pages import CHECKOUT, DOCS, fences, pages, prose
 BOOK = CHECKOUT / "out" / "book"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 IN_THE_REPOSITORY = (".github", "agent", "analysis", "bench", "cli", "collector", "dataset", "docs", "doctor", "fidelity", "lab", "listen",
-                     "packaging", "paging", "policy", "recruiter", "regions", "reports", "schemas", "tests", "traces", "trust")  # fmt: skip
+                     "packaging", "paging", "policy", "python", "recruiter", "regions", "reports", "schemas", "tests", "traces", "trust")  # fmt: skip
 
 
 class Page(HTMLParser):

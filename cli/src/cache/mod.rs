@@ -54,7 +54,7 @@ pub(crate) struct Cache {
     json: bool,
 }
 
-pub(crate) fn run(args: &Cache) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Cache, output: &mut dyn Write) -> anyhow::Result<()> {
     let stream = requests(&ExportStreams {
         stream: args.stream.clone(),
         stream_format: Some(args.stream_format),
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Cache) -> anyhow::Result<()> {
     } else {
         plain(&table(&document))
     };
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    Ok(output.write_all(text.as_bytes())?)
 }
 
 /// Parses the size of a cache: a number of bytes if the text has a unit, otherwise a number of objects.

@@ -11,15 +11,16 @@ use gleaner_dataset::Dataset;
 use gleaner_dataset::batch::is_id;
 use gleaner_schemas::units::Bytes;
 use std::collections::BTreeSet;
+use std::io::Write;
 
-pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(option) = inapplicable_option(args) {
         bail!(
             "{option} does not apply to this format: `gleaner export --help` lists the options that do"
         );
     }
     let Some(dataset) = &args.dataset else {
-        return streams::run(args);
+        return streams::run(args, output);
     };
     let dataset = Dataset::open(dataset)?;
     let exported = match args.to {
@@ -35,13 +36,14 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
         Format::OracleGeneral => bail!("--stream is missing: a dataset has no requests"),
     };
     gleaner_traces::export::describe_sources(&dataset, &args.output)?;
-    println!(
+    writeln!(
+        output,
         "{} rows in {} files ({}) in {}",
         exported.rows,
         exported.files,
         Bytes::from(exported.bytes),
         args.output.display()
-    );
+    )?;
     Ok(())
 }
 
@@ -98,9 +100,13 @@ fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
 
 /// Ids of the requested hosts; `None` if all hosts are requested.
 fn hosts(args: &Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
-    let hosts = args.host.iter().map(|host| host_id(host, dataset));
-    let hosts = hosts.collect::<anyhow::Result<BTreeSet<_>>>()?;
+    let hosts = host_ids(&args.host, dataset)?;
     Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
+}
+
+/// Ids of hosts given by their ids or names.
+pub(crate) fn host_ids(hosts: &[String], dataset: &Dataset) -> anyhow::Result<BTreeSet<String>> {
+    hosts.iter().map(|host| host_id(host, dataset)).collect()
 }
 
 /// Id of the host with this id or name.

@@ -6,20 +6,22 @@ use anyhow::{Context, bail};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::streams::read::{self, BlockBytes, Columns, Requests};
 use gleaner_simulator::streams::write;
+use std::io::Write;
 
-pub(super) fn run(args: &Export) -> anyhow::Result<()> {
+pub(super) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
     let requests = requests(&args.streams)?;
     let written = match args.to {
         Format::OracleGeneral => write::oracle_general(&args.output, requests)?,
         Format::Csv => write::csv(&args.output, requests)?,
         _ => bail!("streams are written --to oracleGeneral or csv"),
     };
-    println!(
+    writeln!(
+        output,
         "{} requests ({}) in {}",
         written.requests,
         Bytes::from(written.bytes),
         args.output.display()
-    );
+    )?;
     Ok(())
 }
 

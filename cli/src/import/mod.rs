@@ -17,16 +17,20 @@ use gleaner_traces::import::{ImportError, Importer, Progress, Source, import_at}
 use std::io::Write;
 use std::path::Path;
 
-pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Import, output: &mut dyn Write) -> anyhow::Result<()> {
     // clap guarantees that a folder (or file) and a dataset are given, unless only the columns are requested.
     match &args.source {
         ImportSource::Alibaba(args) => match (&args.file, args.into.dataset()) {
-            (Some(file), Some(dataset)) => {
-                take(&mut Alibaba::new(file, args.start), dataset, &args.into)
-            }
+            (Some(file), Some(dataset)) => take(
+                &mut Alibaba::new(file, args.start),
+                dataset,
+                &args.into,
+                output,
+            ),
             _ => columns(
                 &Alibaba::new(Path::new(""), args.start).source(),
                 &args.into,
+                output,
             ),
         },
         ImportSource::Bitbrains(args) => {
@@ -39,17 +43,18 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
                     &mut bitbrains::importer(folder, source),
                     dataset,
                     &args.into,
+                    output,
                 ),
-                _ => columns(&source, &args.into),
+                _ => columns(&source, &args.into, output),
             }
         }
         ImportSource::Csv(args) => {
             let mapping = Mapping::read(&args.mapping)?;
             let mut csv = Csv::new(&mapping, &args.files);
             match args.into.dataset() {
-                _ if args.check => preview::print(&csv, args.into.json),
-                Some(dataset) => take(&mut csv, dataset, &args.into),
-                None => columns(&csv.source(), &args.into),
+                _ if args.check => preview::print(&csv, args.into.json, output),
+                Some(dataset) => take(&mut csv, dataset, &args.into, output),
+                None => columns(&csv.source(), &args.into, output),
             }
         }
         ImportSource::Materna(args) => {
@@ -59,26 +64,29 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
                 MaternaTrace::Three => materna::TRACES[2],
             };
             match (&args.folder, args.into.dataset()) {
-                (Some(folder), Some(dataset)) => {
-                    take(&mut materna::importer(folder, source), dataset, &args.into)
-                }
-                _ => columns(&source, &args.into),
+                (Some(folder), Some(dataset)) => take(
+                    &mut materna::importer(folder, source),
+                    dataset,
+                    &args.into,
+                    output,
+                ),
+                _ => columns(&source, &args.into, output),
             }
         }
         ImportSource::Prometheus(args) => match (prometheus(args)?, args.into.dataset()) {
-            (Some(mut importer), Some(dataset)) => take(&mut importer, dataset, &args.into),
-            _ => columns(&prometheus::SOURCE, &args.into),
+            (Some(mut importer), Some(dataset)) => take(&mut importer, dataset, &args.into, output),
+            _ => columns(&prometheus::SOURCE, &args.into, output),
         },
         ImportSource::Sysstat(args) => match args.into.dataset() {
             Some(dataset) => {
                 let mut importer = Sysstat::new(&args.inputs, args.time_zone.clone());
-                take(&mut importer, dataset, &args.into)
+                take(&mut importer, dataset, &args.into, output)
             }
-            None => columns(&sysstat::SOURCE, &args.into),
+            None => columns(&sysstat::SOURCE, &args.into, output),
         },
         ImportSource::Pcp(args) => match args.into.dataset() {
-            Some(dataset) => take(&mut Pcp::new(&args.inputs), dataset, &args.into),
-            None => columns(&pcp::SOURCE, &args.into),
+            Some(dataset) => take(&mut Pcp::new(&args.inputs), dataset, &args.into, output),
+            None => columns(&pcp::SOURCE, &args.into, output),
         },
     }
 }
@@ -112,7 +120,12 @@ fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError
 }
 
 /// Imports, and prints a summary.
-fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyhow::Result<()> {
+fn take(
+    importer: &mut impl Importer,
+    dataset: &Path,
+    args: &CommonArgs,
+    output: &mut dyn Write,
+) -> anyhow::Result<()> {
     let bar = gleaner_terminal::bar("import", 1);
     let progress = |p: &Progress<'_>| {
         bar.set_length(p.machines_in_all as u64);
@@ -124,9 +137,9 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
     if args.json {
         let mut summary = serde_json::to_value(&imported)?;
         summary["dataset"] = serde_json::to_value(dataset)?;
-        print(&format!("{summary:#}\n"))?;
+        writeln!(output, "{summary:#}")?;
     } else {
-        print(&summary::summary_text(&imported, dataset))?;
+        output.write_all(summary::summary_text(&imported, dataset).as_bytes())?;
     }
     // An incomplete import is an error: exit code 0 would tell a script that everything was imported.
     anyhow::ensure!(
@@ -139,14 +152,11 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
 }
 
 /// Prints which columns a source fills.
-fn columns(source: &Source<'_>, args: &CommonArgs) -> anyhow::Result<()> {
-    if args.json {
-        print(&format!("{:#}\n", columns::json(source)))
+fn columns(source: &Source<'_>, args: &CommonArgs, output: &mut dyn Write) -> anyhow::Result<()> {
+    let text = if args.json {
+        format!("{:#}\n", columns::json(source))
     } else {
-        print(&columns::columns_table(source))
-    }
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+        columns::columns_table(source)
+    };
+    Ok(output.write_all(text.as_bytes())?)
 }

@@ -3,11 +3,12 @@
 use gleaner_schemas::column::Value;
 use gleaner_traces::import::csv::{Csv, Preview, PreviewRow};
 use serde_json::json;
+use std::io::Write;
 
 /// Number of rows shown.
 const ROWS: usize = 10;
 
-pub(crate) fn print(csv: &Csv<'_>, as_json: bool) -> anyhow::Result<()> {
+pub(crate) fn print(csv: &Csv<'_>, as_json: bool, output: &mut dyn Write) -> anyhow::Result<()> {
     let rows = csv.preview(ROWS)?;
     let text = if as_json {
         let rows: Vec<_> = rows.iter().map(to_json).collect();
@@ -15,7 +16,7 @@ pub(crate) fn print(csv: &Csv<'_>, as_json: bool) -> anyhow::Result<()> {
     } else {
         preview_blocks(&rows)
     };
-    super::print(&text)
+    Ok(output.write_all(text.as_bytes())?)
 }
 
 /// The columns that a row fills, with their values.

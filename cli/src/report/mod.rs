@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// Exit code if nothing was recorded in the requested time.
 pub(crate) const NOTHING_TO_REPORT: u8 = 3;
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args, output: &mut dyn Write) -> anyhow::Result<()> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     let companions = &args.companions;
     anyhow::ensure!(
@@ -46,11 +46,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(from) = sender.clone().filter(|_| args.mail.is_test) {
         mail::send_test(&args.mail, from)?;
         let to: Vec<_> = args.mail.to.iter().map(ToString::to_string).collect();
-        println!(
+        writeln!(
+            output,
             "{} took a test message for {}",
             args.mail.sendmail.display(),
             to.join(", ")
-        );
+        )?;
         return Ok(());
     }
 
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
     let html = report.html()?;
     if to_stdout {
-        std::io::stdout().write_all(html.as_bytes())?;
+        output.write_all(html.as_bytes())?;
     } else if let Some(folder) = &args.habit.folder {
         let print = chromium.as_deref();
         folder::publish(folder, &asked, &report, &html, print, args.habit.keep)?;
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let page = page.unwrap_or_else(|| PathBuf::from(format!("{}.html", asked.name)));
         write(&page, &html)?;
         if own.is_some() {
-            println!("Report: {}", absolute(&page));
+            writeln!(output, "Report: {}", absolute(&page))?;
         }
         files::companions(&page, &report, &companions.also)?;
         if let Some(chromium) = &chromium {

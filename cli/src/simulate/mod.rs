@@ -31,16 +31,15 @@ pub(crate) struct Results<'a> {
     rows: &'a [Row],
 }
 
-pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
+pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()> {
     // clap guarantees a scenario unless `--list` is given.
     let Some(asked) = &args.scenario else {
-        out.write_all(text::shipped()?.as_bytes())?;
+        output.write_all(text::shipped()?.as_bytes())?;
         return Ok(());
     };
     let found = scenario::find(asked)?;
     if args.print {
-        out.write_all(found.text.as_bytes())?;
+        output.write_all(found.text.as_bytes())?;
         return Ok(());
     }
     refuse_outputs(&args.results)?;
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     ] {
         if let (Some(to), Some(written)) = (to, written) {
             if to == Path::new("-") {
-                out.write_all(written.as_bytes())?;
+                output.write_all(written.as_bytes())?;
                 is_told = true;
             } else {
                 report::write(to, written)?;
@@ -97,7 +96,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
         report::write(to, page::html(&results)?)?;
     }
     if !is_told {
-        out.write_all(plain(&text::table(&results)).as_bytes())?;
+        output.write_all(plain(&text::table(&results)).as_bytes())?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use gleaner_traces::synth::{Cluster, Fleet, Parameters, Preset, Progress, write}
 use jiff::tz::TimeZone;
 use std::io::Write;
 
-pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Synth, output: &mut dyn Write) -> anyhow::Result<()> {
     let preset = match args.preset {
         SynthPreset::Modern => Preset::Modern,
         SynthPreset::AcharyaSetiaA => Preset::AcharyaSetiaA,
@@ -17,8 +17,8 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         SynthPreset::AcharyaSetia => Preset::AcharyaSetia,
     };
     // Without an output there is --print: clap guarantees that.
-    let Some(output) = &args.output else {
-        std::io::stdout().write_all(preset.text().as_bytes())?;
+    let Some(folder) = &args.output else {
+        output.write_all(preset.text().as_bytes())?;
         return Ok(());
     };
     let mut parameters = match &args.fleet {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
     }
     let cluster = Cluster::new(&parameters)?;
     let bar = gleaner_terminal::bar("synth", 1);
-    let written = write(&cluster, output, |p: &Progress| {
+    let written = write(&cluster, folder, |p: &Progress| {
         bar.set_length(p.host_days_in_all);
         bar.set_position(p.host_days);
         bar.set_message(format!("{} rows", p.rows));
@@ -68,6 +68,6 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
             fleet.basis,
         )
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    output.write_all(text.as_bytes())?;
     Ok(())
 }

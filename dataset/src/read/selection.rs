@@ -87,7 +87,8 @@ pub fn instant_ms(text: &str) -> Option<i64> {
 
 impl Dataset {
     /// The selected rows of `table`, in batches of one day and host, ordered by day, host, time, sequence and
-    /// key; no batch is empty. Files without selected rows are not opened.
+    /// key; no batch is empty. Files without selected rows are not opened. Batches are read as they are
+    /// requested, and the iterator keeps the dataset open.
     ///
     /// # Errors
     /// [`DatasetError::UnknownColumn`] immediately. If a file is torn, altered or unreadable, an error that
@@ -96,16 +97,18 @@ impl Dataset {
         &self,
         table: &Table,
         selection: &Selection,
-    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<'_>> {
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
         let wanted = selection.schema(table)?;
-        let mut days: BTreeMap<&str, Vec<&FileEntry>> = BTreeMap::new();
-        for file in self.files_selected(table, selection) {
-            days.entry(&file.date).or_default().push(file);
+        let mut days: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, file) in self.files_selected(table, selection) {
+            days.entry(&file.date).or_default().push(at);
         }
-        let (table, selection) = (*table, Arc::new(selection.clone()));
-        Ok(days.into_values().flat_map(move |files| {
+        let days: Vec<Vec<usize>> = days.into_values().collect();
+        let (dataset, table) = (self.clone(), *table);
+        let selection = Arc::new(selection.clone());
+        Ok(days.into_iter().flat_map(move |files| {
             let wanted = Arc::clone(&wanted);
-            self.select_day(table, files, Arc::clone(&selection), wanted)
+            dataset.select_day(table, files, Arc::clone(&selection), wanted)
         }))
     }
 
@@ -113,7 +116,7 @@ impl Dataset {
     #[must_use]
     pub fn dates_selected(&self, table: &Table, selection: &Selection) -> BTreeSet<&str> {
         let files = self.files_selected(table, selection);
-        files.map(|file| file.date.as_str()).collect()
+        files.map(|(_, file)| file.date.as_str()).collect()
     }
 
     /// Rows of [`Dataset::select`] that belong to one UTC day.
@@ -125,9 +128,10 @@ impl Dataset {
         table: &Table,
         date: &str,
         selection: &Selection,
-    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<'_>> {
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
         let files = self.files_selected(table, selection);
-        let files = files.filter(|file| file.date == date).collect();
+        let of_date = files.filter(|(_, file)| file.date == date);
+        let files = of_date.map(|(at, _)| at).collect();
         let wanted = selection.schema(table)?;
         Ok(self.select_day(*table, files, Arc::new(selection.clone()), wanted))
     }
@@ -137,7 +141,7 @@ impl Dataset {
     #[must_use]
     pub fn rows_selected_at_most(&self, table: &Table, selection: &Selection) -> u64 {
         let files = self.files_selected(table, selection);
-        files.map(|file| file.rows).sum()
+        files.map(|(_, file)| file.rows).sum()
     }
 
     /// Ids of the hosts that had this name in any of their inventories.
@@ -206,34 +210,43 @@ impl Dataset {
         cut(&rows, selection, wanted).map_err(DatasetError::rows(table.name))
     }
 
+    /// Files with selected rows, each with its index in the manifest.
     fn files_selected<'a>(
         &'a self,
         table: &Table,
         selection: &Selection,
-    ) -> impl Iterator<Item = &'a FileEntry> {
-        let files = self.manifest().files.iter();
-        files.filter(move |file| file.table == table.name && selection.may_be_in(file))
+    ) -> impl Iterator<Item = (usize, &'a FileEntry)> {
+        let files = self.manifest().files.iter().enumerate();
+        files.filter(move |(_, file)| file.table == table.name && selection.may_be_in(file))
     }
 
-    /// Selected rows of `files`, which must all be of one day; host by host.
-    fn select_day<'a>(
-        &'a self,
+    /// Entries of files, given by their indexes in the manifest.
+    fn entries(&self, files: &[usize]) -> Vec<&FileEntry> {
+        let all = &self.manifest().files;
+        files.iter().filter_map(|at| all.get(*at)).collect()
+    }
+
+    /// Selected rows of `files` (indexes in the manifest), which must all be of one day; host by host.
+    fn select_day(
+        &self,
         table: Table,
-        files: Vec<&'a FileEntry>,
+        files: Vec<usize>,
         selection: Arc<Selection>,
         wanted: SchemaRef,
-    ) -> impl Iterator<Item = Result<RecordBatch>> + use<'a> {
+    ) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         let hosts = match &selection.hosts {
             Some(hosts) => Ok(hosts.clone()),
-            None => self.hosts_of(files.iter().copied()),
+            None => self.hosts_of(self.entries(&files).into_iter()),
         };
         let (hosts, error) = match hosts {
             Ok(hosts) => (hosts, None),
             Err(error) => (BTreeSet::new(), Some(error)),
         };
-        let rows = hosts
-            .into_iter()
-            .map(move |host| self.read_selected(&table, &files, &host, &selection, &wanted));
+        let dataset = self.clone();
+        let rows = hosts.into_iter().map(move |host| {
+            let files = dataset.entries(&files);
+            dataset.read_selected(&table, &files, &host, &selection, &wanted)
+        });
         let is_empty = |rows: &Result<RecordBatch>| rows.as_ref().is_ok_and(|r| r.num_rows() == 0);
         let rows = rows.filter(move |rows| !is_empty(rows));
         error.map(Err).into_iter().chain(rows)

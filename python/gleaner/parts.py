@@ -1,0 +1,140 @@
+"""Analysis by ranges of hosts: in several processes, on Ray, or on any other executor.
+
+Each task reads the hosts of one range and returns a part of the findings; parts are merged into the findings, which are
+the same, byte for byte, as those of one process. A lost or repeated task changes nothing.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from . import _gleaner
+from ._options import AnyPath, parameters, path_of
+from .findings import Findings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import AnalyzeOptions
+    from .dataset import Dataset
+
+Task: TypeAlias = tuple[str, str, int, int]
+"""Folder of the dataset, resolved parameters as JSON, and a range of hosts: first index, and end."""
+Map: TypeAlias = Callable[[Callable[[Task], bytes], Sequence[Task]], Iterable[bytes]]
+"""Function like the built-in ``map``: returns the function's result for each task, in the tasks' order."""
+
+_ATTEMPTS = 3
+
+
+def analyze_in_parts(
+    dataset: Dataset | AnyPath,
+    parts: int | None = None,
+    *,
+    executor: Union[Executor, Map, None] = None,
+    **options: Unpack[AnalyzeOptions],
+) -> Findings:
+    """Analyses a dataset in ``parts`` ranges of hosts, and returns the findings of :func:`gleaner.analyze`.
+
+    ``executor`` runs the tasks: any ``concurrent.futures.Executor``, or a function like ``map``. By default they run in a
+    pool of new processes, as many as there are CPUs; a single part runs in this process. Every worker needs the package
+    and the dataset's folder under the same path. The default for ``parts`` is the number of CPUs. On Ray::
+
+        analyze = ray.remote(gleaner.parts.analyze_range)
+        on_ray = lambda _, tasks: ray.get([analyze.remote(task) for task in tasks])
+        gleaner.analyze_in_parts(dataset, 64, executor=on_ray)
+
+    A task whose worker was lost is run again, three times at most. A :class:`gleaner.Error` is raised at once, because it
+    would come again. A function like ``map`` repeats lost tasks itself, as Ray does. ``options`` are those of :func:`gleaner.analyze`.
+
+    New processes import the script that starts them: its calls belong under ``if __name__ == "__main__":``.
+    """
+    whole = tasks(dataset, parts or os.cpu_count() or 1, options)
+    return finished(results(whole, executor))
+
+
+def tasks(dataset: Dataset | AnyPath, parts: int, options: AnalyzeOptions) -> list[Task]:
+    """Tasks of an analysis: at most ``parts`` ranges of hosts of nearly equal size, in the order of host ids.
+
+    The parameters' defaults are chosen here, from all hosts, so that every task has the same.
+    """
+    if parts < 1:
+        raise ValueError(f"parts is {parts}: give 1 or more")
+    path = os.path.abspath(path_of(dataset))
+    resolved = _gleaner.resolve(path, parameters(options))
+    return [(path, resolved, first, end) for first, end in ranges(len(_gleaner.hosts(path)), parts)]
+
+
+def ranges(count: int, parts: int) -> Iterator[tuple[int, int]]:
+    """Ranges of nearly equal size that cover ``count`` items; none is empty, unless there are no items."""
+    parts = max(1, min(parts, count))
+    for part in range(parts):
+        yield part * count // parts, (part + 1) * count // parts
+
+
+def analyze_range(task: Task) -> bytes:
+    """Part of the findings, of one range of hosts. Repeated, it returns the same bytes."""
+    path, resolved, first, end = task
+    return _gleaner.analyze_part(path, resolved, first, end)
+
+
+def finished(parts: Sequence[bytes]) -> Findings:
+    """Findings of all parts, in any order."""
+    return Findings(_gleaner.finish(_gleaner.merge(list(parts))))
+
+
+def results(whole: Sequence[Task], executor: Union[Executor, Map, None]) -> list[bytes]:
+    """Results of the tasks, in their order."""
+    if executor is None and len(whole) == 1:
+        return [analyze_range(whole[0])]
+    if executor is None:
+        return _tried(whole, lambda: ProcessPoolExecutor(min(len(whole), os.cpu_count() or 1), _processes()))
+    if isinstance(executor, Executor):
+        return _tried(whole, lambda: nullcontext(executor))
+    return list(executor(analyze_range, whole))
+
+
+def _processes() -> Any:
+    # A fork would copy the locks of the analysis' threads, which then nobody unlocks.
+    return multiprocessing.get_context("spawn")
+
+
+def _tried(whole: Sequence[Task], opened: Callable[[], Any]) -> list[bytes]:
+    """Runs the tasks on an executor, and those again that failed with their worker."""
+    done: dict[int, bytes] = {}
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            with opened() as executor:
+                _run(whole, executor, done)
+            break
+        except Exception as error:
+            if isinstance(error, _gleaner.Error) or attempt == _ATTEMPTS:
+                raise
+    return [done[at] for at in range(len(whole))]
+
+
+def _run(whole: Sequence[Task], executor: Executor, done: dict[int, bytes]) -> None:
+    """Adds the results of the tasks that are not done yet. Raises the last failure, after the other tasks."""
+    pending: dict[int, Future[bytes]] = {}
+    failure: Exception | None = None
+    try:
+        for at, task in enumerate(whole):
+            if at not in done:
+                pending[at] = executor.submit(analyze_range, task)
+    except BrokenExecutor as error:
+        failure = error
+    for at, future in pending.items():
+        try:
+            done[at] = future.result()
+        except _gleaner.Error:
+            for other in pending.values():
+                other.cancel()
+            raise
+        except Exception as error:
+            failure = error
+    if failure is not None:
+        raise failure

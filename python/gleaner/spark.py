@@ -1,0 +1,94 @@
+"""Analysis on a Spark cluster, by ranges of hosts.
+
+Each task of Spark runs the package's own code on the hosts of one range: every executor needs the package, and the
+dataset's folder under the same path. Spark repeats lost tasks; a repeated task returns the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import _gleaner
+from ._frames import needed
+from ._options import AnyPath, path_of
+from .findings import Findings
+from .parts import Task, analyze_in_parts, analyze_range, finished, tasks
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import SparkSession
+    from typing_extensions import Unpack
+
+    from ._options import AnalyzeOptions
+    from .dataset import Dataset
+
+# Hosts of a task by default: some seconds of work, and few tasks even for ten thousand hosts.
+_HOSTS = 64
+# Parts that one task merges, and that the driver merges at the end.
+_MERGED = 32
+_ROWS = "part long, bytes binary"
+
+
+def analyze(
+    spark: SparkSession | None,
+    dataset: Dataset | AnyPath,
+    parts: int | None = None,
+    **options: Unpack[AnalyzeOptions],
+) -> Findings:
+    """Analyses a dataset on Spark, and returns the findings of :func:`gleaner.analyze`, byte for byte.
+
+    ``parts`` is the number of tasks (default: one for 64 hosts). With more than 32 parts, further tasks merge them before
+    the driver does, so that the driver's memory holds few parts. Without Spark (``spark=None``) the tasks run in
+    processes of this machine: :func:`gleaner.analyze_in_parts`. ``options`` are those of :func:`gleaner.analyze`.
+
+    Spark needs pyarrow: ``pip install 'gleaner[spark]'``. Raises :class:`gleaner.Error` before the first task for wrong
+    options; Spark's own exception, with the same text in it, for a task that failed repeatedly.
+    """
+    if spark is None:
+        return analyze_in_parts(dataset, parts, **options)
+    needed("pyarrow", "spark")
+    if parts is None:
+        parts = -(-len(_gleaner.hosts(path_of(dataset))) // _HOSTS) or 1
+    whole = tasks(dataset, parts, options)
+    # One row per task, each in a partition of its own.
+    rows = spark.range(0, len(whole), numPartitions=len(whole)).mapInArrow(_analysis(whole), _ROWS)
+    count = len(whole)
+    while count > _MERGED:
+        count = -(-count // _MERGED)
+        grouped = rows.selectExpr(f"part div {_MERGED} as part", "part as at", "bytes").repartition(count, "part")
+        rows = grouped.mapInArrow(_merging(), _ROWS)
+    found = {row["part"]: bytes(row["bytes"]) for row in rows.collect()}
+    return finished([found[part] for part in sorted(found)])
+
+
+def _analysis(whole: list[Task]) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """Function of a task: the part of the findings for each index of ``whole``."""
+
+    def analysis(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                yield row(at, analyze_range(whole[at]))
+
+    return analysis
+
+
+def _merging() -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """Function of a task that merges the parts of each group among its rows."""
+
+    def merging(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        groups: dict[int, dict[int, bytes]] = {}
+        for batch in batches:
+            for group, at, part in zip(*(column.to_pylist() for column in batch.columns)):
+                groups.setdefault(group, {})[at] = part
+        for group, parts in groups.items():
+            yield row(group, _gleaner.merge([parts[at] for at in sorted(parts)]))
+
+    return merging
+
+
+def row(part: int, content: bytes) -> Any:
+    """Record batch of one row: a part's index and its bytes."""
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array([part], pa.int64()), pa.array([content], pa.binary())], ["part", "bytes"])

@@ -1,0 +1,82 @@
+"""Spark: two executors in processes of their own, one of which is killed."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import gleaner
+import gleaner.spark
+import pytest
+from pyspark.sql import SparkSession
+
+OPTIONS = {"bootstrap": 100}
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    """A cluster of two executors on this machine, with one core and 1 GiB each."""
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("gleaner")
+    for key, value in {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def whole(dataset) -> str:
+    return dataset.analyze(**OPTIONS).json
+
+
+@pytest.mark.parametrize("parts", [None, 1, 4])
+def test_spark_gives_the_whole(parts, spark, dataset, whole):
+    assert gleaner.spark.analyze(spark, dataset, parts, **OPTIONS).json == whole
+
+
+def test_tasks_merge_many_parts_in_a_tree(spark, dataset, whole, monkeypatch):
+    monkeypatch.setattr(gleaner.spark, "_MERGED", 2)
+    assert gleaner.spark.analyze(spark, dataset, 9, **OPTIONS).json == whole
+
+
+def test_without_spark_processes_of_this_machine_do_it(dataset, whole):
+    assert gleaner.spark.analyze(None, dataset, 2, **OPTIONS).json == whole
+
+
+def test_a_lost_executor_changes_nothing(spark, dataset, whole, tmp_path, monkeypatch):
+    marker, kill = str(tmp_path / "killed"), signal.SIGKILL
+    made = gleaner.spark._analysis
+
+    def killing(tasks):
+        analysis = made(tasks)
+
+        def first_kills_its_executor(batches):
+            import os  # pickled without this module, which executors do not have
+
+            try:
+                os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                yield from analysis(batches)
+                return
+            # This worker's parent is Python's daemon, whose parent is the executor.
+            with open(f"/proc/{os.getppid()}/stat") as stat:
+                os.kill(int(stat.read().rsplit(")", 1)[1].split()[1]), kill)
+            yield from analysis(batches)
+
+        return first_kills_its_executor
+
+    monkeypatch.setattr(gleaner.spark, "_analysis", killing)
+    assert gleaner.spark.analyze(spark, dataset, 6, **OPTIONS).json == whole
+    assert Path(marker).exists()
+
+
+def test_wrong_options_are_an_error_before_any_task(dataset):
+    with pytest.raises(gleaner.Error, match="there is no measure"):
+        gleaner.spark.analyze(object(), dataset, measure="dip")
