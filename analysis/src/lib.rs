@@ -57,11 +57,11 @@ mod trace;
 mod what_if;
 
 pub use by_host::availability;
-pub use error::{AnalysisError, Result};
+pub use error::{AnalysisError, PartError, Result};
 pub use explain::explain;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
-pub use part::{Part, PartError, Progress};
+pub use part::{Part, Progress};
 use std::ops::Range;
 
 /// Analyses every host of a dataset, and calls `progress` after each.

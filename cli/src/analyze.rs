@@ -5,6 +5,7 @@ use crate::values::{PartOf, instant, part_of, range, size_bytes};
 use anyhow::Context;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
+use serde_json::{Map, Value};
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -132,11 +133,31 @@ pub(crate) fn requested(args: &Analyze) -> anyhow::Result<Parameters> {
 
 /// Parameters in a JSON file: an object of parameters, or one whose key `parameters` has them.
 fn from_file(path: &Path) -> anyhow::Result<Parameters> {
-    let context = || format!("{}: these are no parameters of an analysis", path.display());
-    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    let document: serde_json::Value = serde_json::from_slice(&text).with_context(context)?;
-    let parameters = document.get("parameters").unwrap_or(&document);
-    serde_json::from_value(parameters.clone()).with_context(context)
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let parsed = from_json(&text);
+    parsed.with_context(|| format!("{}: these are no parameters of an analysis", path.display()))
+}
+
+/// Parameters in a JSON text: an object of parameters, or one whose key `parameters` has them. Absent keys have
+/// their defaults. Unknown keys, which serde would ignore, are refused.
+pub(crate) fn from_json(text: &str) -> anyhow::Result<Parameters> {
+    let document: Map<String, Value> = serde_json::from_str(text)?;
+    let given = match document.get("parameters") {
+        Some(parameters) => parameters
+            .as_object()
+            .context("`parameters` is no object")?,
+        None => &document,
+    };
+    let known = serde_json::to_value(Parameters::default())?;
+    let known = known.as_object().context("parameters are no object")?;
+    if let Some(unknown) = given.keys().find(|key| !known.contains_key(*key)) {
+        let keys: Vec<&str> = known.keys().map(String::as_str).collect();
+        anyhow::bail!(
+            "there is no parameter {unknown:?}: there are {}",
+            keys.join(", ")
+        );
+    }
+    Ok(serde_json::from_value(Value::Object(given.clone()))?)
 }
 
 fn write_part(

@@ -122,6 +122,14 @@ pub fn parameters(arguments: impl IntoIterator<Item = OsString>) -> Result<Param
     }
 }
 
+/// Parameters of an analysis in a JSON text, which may be findings. Absent keys have their defaults.
+///
+/// # Errors
+/// The text that `gleaner analyze --parameters` prints about a text that has no parameters, or unknown ones.
+pub fn parameters_of_json(text: &str) -> Result<Parameters, String> {
+    analyze::from_json(text).map_err(|e| message(e.as_ref()))
+}
+
 /// Ids of hosts of `dataset`, which are given by their ids or names.
 ///
 /// # Errors

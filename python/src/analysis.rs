@@ -7,7 +7,6 @@ use gleaner_schemas::findings::{Findings, Parameters};
 use pyo3::exceptions::PyValueError;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::{PyResult, Python, pyfunction};
-use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 /// Parameters with all defaults chosen, which depend on the whole fleet. Parameters are JSON texts.
@@ -96,20 +95,7 @@ fn document(findings: &Findings) -> PyResult<String> {
     Ok(text + "\n")
 }
 
-/// Parses parameters. Absent keys have their defaults; unknown keys are rejected, which serde would ignore.
+/// Parses parameters. Absent keys have their defaults; unknown keys are rejected.
 fn parsed(text: &str) -> PyResult<Parameters> {
-    let invalid = |e: serde_json::Error| PyValueError::new_err(format!("parameters: {e}"));
-    let given: Map<String, Value> = serde_json::from_str(text).map_err(invalid)?;
-    let known = serde_json::to_value(Parameters::default()).map_err(invalid)?;
-    if let Some(unknown) = given.keys().find(|key| known.get(key.as_str()).is_none()) {
-        let keys: Vec<&String> = known.as_object().into_iter().flat_map(Map::keys).collect();
-        return Err(PyValueError::new_err(format!(
-            "there is no parameter {unknown:?}: there are {}",
-            keys.iter()
-                .map(|key| key.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        )));
-    }
-    serde_json::from_value(Value::Object(given)).map_err(invalid)
+    gleaner_cli::parameters_of_json(text).map_err(PyValueError::new_err)
 }

@@ -5,18 +5,16 @@
 //! order of ids. The findings are therefore the same to the byte, whatever the parts and the order in which
 //! they are merged; a part that is merged twice counts once.
 
-mod error;
 mod stored;
 
 use crate::availability::over_time;
-use crate::error::{AnalysisError, Result};
+use crate::error::{AnalysisError, PartError, Result};
 use crate::fleet::Fleet;
 use crate::host::HostFindings;
 use crate::measure::Pass;
 use crate::sizes::Classes;
 use crate::trace::calendar::Calendar;
 use crate::{in_order, measures, sources};
-pub use error::PartError;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters, TraceSource};

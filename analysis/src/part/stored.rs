@@ -4,8 +4,8 @@
 //! The same part always gives the same bytes. The form holds the inner state of the measures, and its version
 //! rises with any change of that state: a part is read only by the version that wrote it.
 
-use super::{Part, PartError};
-use crate::error::{AnalysisError, Result};
+use super::Part;
+use crate::error::{AnalysisError, PartError, Result};
 use std::io::Write;
 use std::path::Path;
 
