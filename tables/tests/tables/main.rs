@@ -104,6 +104,13 @@ impl Setting {
         found
     }
 
+    /// [`Setting::files`] without Avro files, in whose headers the order of entries is random.
+    fn files_but_avro(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut files = self.files();
+        files.retain(|name, _| !name.ends_with(".avro"));
+        files
+    }
+
     fn parquet_files(&self) -> BTreeSet<String> {
         let names = self.files().into_keys();
         names.filter(|name| name.ends_with(".parquet")).collect()
@@ -229,7 +236,7 @@ fn publishing_again_changes_nothing() {
 fn a_merge_is_one_snapshot_and_replaced_files_stay_for_the_grace_time() {
     let mut setting = Setting::new();
     setting.seal(1..5);
-    setting.seal(5..9);
+    setting.seal(5..7); // as many rows on the second day, so that its files are merged
     setting.publish();
     let before = setting.parquet_files();
     assert_eq!(before.len(), 3);
@@ -238,11 +245,11 @@ fn a_merge_is_one_snapshot_and_replaced_files_stay_for_the_grace_time() {
     let summary = setting.publish();
     assert_eq!(
         (summary.rows, summary.files, summary.written_files),
-        (16, 2, 1)
+        (12, 2, 1)
     );
     let metadata = setting.json("samples/metadata/v2.metadata.json");
     assert_eq!(metadata["snapshots"].as_array().unwrap().len(), 2);
-    assert_eq!(metadata["snapshots"][1]["summary"]["total-records"], "16");
+    assert_eq!(metadata["snapshots"][1]["summary"]["total-records"], "12");
     assert!(before.is_subset(&setting.parquet_files()));
 
     setting.now += GRACE;
@@ -275,7 +282,7 @@ fn leavings_of_a_killed_program_are_used_or_removed() {
     let setting = Setting::new();
     setting.seal(1..9);
     setting.publish();
-    let whole = setting.files();
+    let whole = setting.files_but_avro();
     // Killed after the Parquet files, before the commit: the files are found again.
     fs::remove_dir_all(setting.tables().join("samples/metadata")).unwrap();
     let data = setting.tables().join("samples/data");
@@ -283,7 +290,7 @@ fn leavings_of_a_killed_program_are_used_or_removed() {
     fs::create_dir_all(data.join("date=2026-11-19")).unwrap();
     fs::write(data.join("date=2026-11-19/y-00000000.parquet"), "y").unwrap();
     assert_eq!(setting.publish().written_files, 0);
-    assert_eq!(setting.files(), whole);
+    assert_eq!(setting.files_but_avro(), whole);
     assert!(!data.join("date=2026-11-19").exists());
     // Killed after the commit, before the hint.
     fs::write(
@@ -292,7 +299,7 @@ fn leavings_of_a_killed_program_are_used_or_removed() {
     )
     .unwrap();
     setting.publish();
-    assert_eq!(setting.files(), whole);
+    assert_eq!(setting.files_but_avro(), whole);
     // A Parquet file that was truncated or removed afterwards is written again.
     let damages: [fn(&Path); 2] = [
         |path| fs::write(path, "PAR1").unwrap(),
@@ -305,7 +312,7 @@ fn leavings_of_a_killed_program_are_used_or_removed() {
                 .join(setting.parquet_files().first().unwrap()),
         );
         assert_eq!(setting.publish().written_files, 1);
-        assert_eq!(setting.files(), whole);
+        assert_eq!(setting.files_but_avro(), whole);
     }
 }
 
