@@ -21,7 +21,7 @@ pub(crate) struct State {
 
 /// The table as it should be.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct TargetTable {
     pub(crate) table: Table,
     /// URL of the table's folder.
     pub(crate) location: String,
@@ -107,7 +107,7 @@ pub(crate) fn metadata_names(version: u64, metadata: &Metadata) -> BTreeSet<Stri
 /// replaced more than `grace_ms` ago leave the table.
 pub(crate) fn next(
     state: Option<&State>,
-    wanted: &Wanted,
+    wanted: &TargetTable,
     now_ms: i64,
     grace_ms: i64,
 ) -> Result<Option<Commit>, FormatError> {

@@ -1,6 +1,6 @@
 //! Brings published tables up to date with a dataset.
 
-use crate::commit::{self, Commit, HINT, State, Wanted};
+use crate::commit::{self, Commit, HINT, State, TargetTable};
 use crate::convert;
 use crate::folder::{Folder, TableFolder};
 use crate::iceberg::manifest::DataFile;
@@ -142,14 +142,14 @@ impl Run<'_> {
         progress: &mut impl FnMut(&Progress<'_>),
     ) -> Result<Option<(u64, Metadata)>> {
         let state = newest(folder)?;
-        let wanted = Wanted {
+        let wanted = TargetTable {
             table: *table,
             location: folder.location.clone(),
             schema: State::next_schema(state.as_ref(), table),
             files: Vec::new(),
             properties: self.properties(),
         };
-        let wanted = Wanted {
+        let wanted = TargetTable {
             files: self.files(&wanted, folder, state.as_ref(), summary, progress)?,
             ..wanted
         };
@@ -177,7 +177,7 @@ impl Run<'_> {
     /// The table's Parquet files, one for each of the dataset's files; writes those that are missing.
     fn files(
         &self,
-        wanted: &Wanted,
+        wanted: &TargetTable,
         folder: &TableFolder,
         state: Option<&State>,
         summary: &mut PublishSummary,
@@ -226,7 +226,7 @@ impl Run<'_> {
 
     fn convert(
         &self,
-        wanted: &Wanted,
+        wanted: &TargetTable,
         entry: &FileEntry,
         folder: &TableFolder,
         name: &str,

@@ -42,8 +42,8 @@ impl Published {
         }
     }
 
-    fn wanted(&self, files: &[DataFile]) -> Wanted {
-        Wanted {
+    fn wanted(&self, files: &[DataFile]) -> TargetTable {
+        TargetTable {
             table: SampleRow::TABLE,
             location: self.location.clone(),
             schema: State::next_schema(self.state.as_ref(), &SampleRow::TABLE),

@@ -27,7 +27,7 @@ pub(crate) struct DataFile {
     pub(crate) last_time_us: i64,
 }
 
-/// What a snapshot did with a data file.
+/// Change that a snapshot made to a data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
     Existing = 0,
