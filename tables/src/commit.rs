@@ -1,7 +1,7 @@
 //! The plan of one commit: the next version of a table, from its present state and the wanted files. Without I/O.
 
 use crate::iceberg::FormatError;
-use crate::iceberg::list::{self, Listed};
+use crate::iceberg::list::{self, SnapshotList};
 use crate::iceberg::manifest::{self, DataFile, Entry, Status};
 use crate::iceberg::metadata::{EarlierVersion, Metadata, Snapshot};
 use crate::iceberg::schema::Schema;
@@ -145,7 +145,7 @@ pub(crate) fn next(
     if metadata.snapshots.is_empty() || entries.iter().any(|e| e.status != Status::Existing) {
         let manifest = manifest::encode(&entries, schema, &wanted.location)?;
         let parent_id = metadata.snapshots.last().map(|s| s.snapshot_id);
-        let listed = Listed {
+        let listed = SnapshotList {
             snapshot_id: id,
             parent_id,
             manifest_path: format!("{}/{}", wanted.location, manifest_name(id)),

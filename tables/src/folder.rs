@@ -27,9 +27,9 @@ pub(crate) struct TableFolder {
     pub(crate) location: String,
 }
 
-/// A file under a temporary name until [`Unfinished::finish`].
+/// A file under a temporary name until [`UnfinishedFile::finish`].
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
 }
@@ -151,13 +151,13 @@ impl TableFolder {
     }
 
     /// Begins the file `name`.
-    pub(crate) fn create(&self, name: &str) -> Result<Unfinished> {
+    pub(crate) fn create(&self, name: &str) -> Result<UnfinishedFile> {
         let path = self.path(name);
         if let Some(folder) = path.parent() {
             create_folder(folder).map_err(TableError::io("create folder", folder))?;
         }
         let file = File::create(hidden(&path)).map_err(TableError::io("create", &path))?;
-        Ok(Unfinished { file, path })
+        Ok(UnfinishedFile { file, path })
     }
 
     /// Writes the file `name`, replacing an earlier one.
@@ -173,6 +173,7 @@ impl TableFolder {
     pub(crate) fn remove_others(&self, named: &BTreeSet<String>) -> Result<usize> {
         let mut removed = 0;
         let mut folders = entries(&self.root.join("data"))?;
+        folders.retain(|folder| folder.is_dir());
         let days = folders.len();
         folders.push(self.root.join("metadata"));
         for (index, folder) in folders.iter().enumerate() {
@@ -194,7 +195,7 @@ impl TableFolder {
     }
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     /// Syncs the file and gives it its name.
     pub(crate) fn finish(self) -> Result<()> {
         let finish = || -> io::Result<()> {
@@ -212,7 +213,7 @@ fn put(path: &Path, content: &[u8]) -> Result<()> {
     file.write_all(content)
         .map_err(TableError::io("write", path))?;
     let path = path.to_owned();
-    Unfinished { file, path }.finish()
+    UnfinishedFile { file, path }.finish()
 }
 
 /// Temporary path of the file; readers skip names that begin with a dot.

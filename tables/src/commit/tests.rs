@@ -23,7 +23,7 @@ fn file(number: i64, day: i32) -> DataFile {
 }
 
 /// A table on a store, and the files that each snapshot must have.
-struct Published {
+struct TestTable {
     state: Option<State>,
     objects: BTreeMap<String, Vec<u8>>,
     expected: BTreeMap<i64, Vec<DataFile>>,
@@ -31,7 +31,7 @@ struct Published {
     now_ms: i64,
 }
 
-impl Published {
+impl TestTable {
     fn new() -> Self {
         Self {
             state: None,
@@ -115,7 +115,7 @@ impl Published {
 
 #[test]
 fn an_unchanged_table_gets_no_commit() {
-    let mut table = Published::new();
+    let mut table = TestTable::new();
     assert!(!table.publish(&[]));
     assert!(table.publish(&[file(1, 7)]));
     table.now_ms += 10 * GRACE_MS;
@@ -125,7 +125,7 @@ fn an_unchanged_table_gets_no_commit() {
 
 #[test]
 fn a_merge_is_one_snapshot_and_its_predecessor_stays_for_the_grace_time() {
-    let mut table = Published::new();
+    let mut table = TestTable::new();
     table.publish(&[file(1, 7), file(2, 7), file(3, 8)]);
     let first = table.state().live.clone();
     table.now_ms += 10 * GRACE_MS;
@@ -176,7 +176,7 @@ fn a_merge_is_one_snapshot_and_its_predecessor_stays_for_the_grace_time() {
 
 #[test]
 fn all_rows_may_leave_a_table() {
-    let mut table = Published::new();
+    let mut table = TestTable::new();
     table.publish(&[file(1, 7)]);
     table.publish(&[]);
     assert_eq!(
@@ -190,7 +190,7 @@ fn all_rows_may_leave_a_table() {
 
 #[test]
 fn a_moved_table_starts_with_all_files_and_keeps_its_identity() {
-    let mut table = Published::new();
+    let mut table = TestTable::new();
     table.publish(&[file(1, 7), file(2, 7)]);
     let before = table.state().clone();
     table.location = "s3://traces/samples".to_owned();
@@ -211,7 +211,7 @@ fn a_moved_table_starts_with_all_files_and_keeps_its_identity() {
 
 #[test]
 fn times_never_go_back() {
-    let mut table = Published::new();
+    let mut table = TestTable::new();
     table.publish(&[file(1, 7)]);
     table.now_ms -= 5 * GRACE_MS;
     table.publish(&[file(2, 7)]);
@@ -256,7 +256,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn the_newest_snapshot_has_the_datasets_files(steps in steps()) {
-        let (mut table, mut files) = (Published::new(), Vec::new());
+        let (mut table, mut files) = (TestTable::new(), Vec::new());
         let mut numbers = 1..;
         for step in steps {
             match step {

@@ -7,8 +7,8 @@ use apache_avro::types::Value;
 
 const SCHEMA: &str = include_str!("list.avsc");
 
-/// Snapshot whose list is encoded.
-pub(crate) struct Listed<'a> {
+/// Content of a snapshot's manifest list.
+pub(crate) struct SnapshotList<'a> {
     pub(crate) snapshot_id: i64,
     pub(crate) parent_id: Option<i64>,
     /// Absolute path of the manifest.
@@ -19,7 +19,7 @@ pub(crate) struct Listed<'a> {
 }
 
 /// Encodes the manifest list. The sequence number equals the snapshot's id.
-pub(crate) fn encode(listed: &Listed<'_>) -> Result<Vec<u8>, FormatError> {
+pub(crate) fn encode(listed: &SnapshotList<'_>) -> Result<Vec<u8>, FormatError> {
     let parent = listed
         .parent_id
         .map_or("null".to_owned(), |id| id.to_string());
@@ -33,7 +33,7 @@ pub(crate) fn encode(listed: &Listed<'_>) -> Result<Vec<u8>, FormatError> {
     avro::encode(&avro::schema(SCHEMA)?, &header, rows)
 }
 
-impl Listed<'_> {
+impl SnapshotList<'_> {
     fn to_value(&self) -> Result<Option<Value>, FormatError> {
         let too_many = |_| FormatError("the snapshot has too many files".to_owned());
         let of = |status: Status| self.entries.iter().filter(move |e| e.status == status);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_list_of_no_files_names_no_manifest() {
-        let listed = Listed {
+        let listed = SnapshotList {
             snapshot_id: 2,
             parent_id: Some(1),
             manifest_path: "file:///srv/samples/metadata/manifest-2.avro".to_owned(),
