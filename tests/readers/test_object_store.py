@@ -1,16 +1,9 @@
 """A dataset that the collector publishes to S3 (moto's server), in readers that use the manifest."""
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-import time
 import urllib.request
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -19,10 +12,9 @@ import pyarrow.dataset
 import pyarrow.fs
 import pytest
 from conftest import Dataset, folder_from
+from object_store import running, s3, wait_for
 
 PLACE = "traces/gleaner"
-ENV = os.environ | {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-PATIENCE_S = 90
 
 
 @dataclass(frozen=True)
@@ -50,35 +42,12 @@ class Published:
         )
 
 
-@contextmanager
-def running(command: list, log: Path):
-    """A program that ends with the test; its output is in the log."""
-    with log.open("wb") as said, subprocess.Popen(command, stderr=said, env=ENV) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-def wait_for(what: str, log: Path, find):
-    begin = time.monotonic()
-    while time.monotonic() - begin < PATIENCE_S:
-        if found := find():
-            return found
-        time.sleep(0.05)
-    pytest.fail(f"waited too long for {what}: {log.read_text()}")
-
-
 @pytest.fixture(scope="module")
 def published(programs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("published")
     here = folder / "dataset"
     shutil.copytree(folder_from("GLEANER_DATASET"), here)
-    # A separate process: DuckDB holds Python's lock while it reads.
-    moto, log = Path(sys.executable).with_name("moto_server"), folder / "moto.log"
-    with running([moto, "-H", "127.0.0.1", "-p", "0"], log):
-        address = re.compile(r"Running on (http://\S+)")
-        endpoint = wait_for("moto", log, lambda: address.search(log.read_text()))[1]
+    with s3(folder) as endpoint:
         urllib.request.urlopen(urllib.request.Request(f"{endpoint}/traces", method="PUT")).close()
         filesystem = pyarrow.fs.S3FileSystem(
             access_key="test", secret_key="test", region="us-east-1", endpoint_override=endpoint

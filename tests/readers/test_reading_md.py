@@ -1,4 +1,4 @@
-"""docs/reading.md: each of its snippets, unchanged and in order."""
+"""docs/reading.md and docs/tables.md: each of their snippets, unchanged and in order."""
 
 import os
 import re
@@ -8,8 +8,9 @@ import sys
 import pytest
 from conftest import CHECKOUT, folder_from
 
-TEXT = (CHECKOUT / "docs" / "reading.md").read_text()
-# Code in other languages is not run; the text says so.
+TEXT = "\n".join((CHECKOUT / "docs" / page).read_text() for page in ("reading.md", "tables.md"))
+# Code in other languages is not run, nor commands after a comment that says so.
+TEXT = re.sub(r"^<!-- not run.*?^```$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
 SNIPPETS = re.findall(r"^```(python|sh)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Export a dataset's tables, or availability periods for policy simulators; or convert request streams.
 ///
 /// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv,
-/// .arrow). availability, fta, simgrid: periods in which a region of --region bytes was available on each
+/// .arrow). iceberg: tables for query engines, which a later export brings up to date (docs/tables.md).
+/// availability, fta, simgrid: periods in which a region of --region bytes was available on each
 /// host, and their ends, as `analyze` finds them (docs/periods.md). Every format: docs/exports.md. With
 /// --stream instead of a dataset: recorded requests of other programs, converted to oracleGeneral or csv
 /// (docs/streams.md).
@@ -18,6 +19,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   gleaner export out/demo/dataset --to parquet -o out/parquet
   duckdb -c \"SELECT count(*) FROM 'out/parquet/samples/*/*.parquet'\"
+  gleaner export DATASET --to iceberg -o /srv/tables
   gleaner export DATASET --to csv -o out/otter --host otter --from 2026-11-01 --until 2026-12-01
   gleaner export DATASET --to arrow -o out/rss --table processes --columns host_id,time,name,rss_bytes
   gleaner export DATASET --to availability --region 64MiB -o out/available
@@ -51,6 +53,8 @@ pub(crate) struct Export {
     pub(crate) uncompressed: bool,
     #[command(flatten, next_help_heading = "Tables")]
     pub(crate) tables: ExportTables,
+    #[command(flatten, next_help_heading = "Iceberg tables")]
+    pub(crate) iceberg: ExportIceberg,
     #[command(flatten, next_help_heading = "For policy simulators")]
     pub(crate) availability: ExportAvailability,
     #[command(flatten, next_help_heading = "Streams of requests")]
@@ -65,6 +69,17 @@ pub(crate) struct ExportTables {
     /// Export only these columns (comma-separated), in this order; every exported table must have them.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportIceberg {
+    /// URL under which readers find the folder, such as s3://bucket/prefix for tables that are copied there
+    /// [default: file:// and the folder's path].
+    #[arg(long, value_name = "URL")]
+    pub(crate) location: Option<String>,
+    /// Time for which replaced snapshots and their files stay [default: 1h].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) grace: Option<Duration>,
 }
 
 #[derive(clap::Args)]
@@ -101,6 +116,8 @@ pub(crate) enum Format {
     Csv,
     /// Tables as Arrow IPC (Feather) files, zstd.
     Arrow,
+    /// Tables as Apache Iceberg with Parquet files; a later export brings them up to date.
+    Iceberg,
     /// Periods in which the region was available, and the figures of each sample, as two columnar files.
     Availability,
     /// Events in the format of the Failure Trace Archive.

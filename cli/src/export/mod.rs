@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod by_host;
+mod iceberg;
 pub(crate) mod streams;
 mod tables;
 
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
                 region_bytes.context("--region is missing: give the size of the region")?;
             by_host::run(args, &dataset, region_bytes)?
         }
+        Format::Iceberg => return iceberg::run(args, dataset.root()),
         Format::OracleGeneral => bail!("--stream is missing: a dataset has no requests"),
     };
     gleaner_traces::export::describe_sources(&dataset, &args.output)?;
@@ -63,6 +65,10 @@ fn inapplicable_option(args: &Export) -> Option<&'static str> {
         ("--headroom", asked.headroom.is_some()),
     ];
     let as_columns = [("--as", asked.columns_as.is_some())];
+    let of_iceberg = [
+        ("--location", args.iceberg.location.is_some()),
+        ("--grace", args.iceberg.grace.is_some()),
+    ];
     let of_datasets = [
         ("--host", !args.host.is_empty()),
         ("--from", args.from.is_some()),
@@ -77,9 +83,20 @@ fn inapplicable_option(args: &Export) -> Option<&'static str> {
         let of_hosts = given(&of_availability).or_else(|| given(&as_columns));
         return of_hosts
             .or_else(|| given(&of_tables))
+            .or_else(|| given(&of_iceberg))
             .or_else(|| given(&of_datasets));
     }
+    if args.to != Format::Iceberg
+        && let Some(option) = given(&of_iceberg)
+    {
+        return Some(option);
+    }
     match args.to {
+        // A table has all rows and columns of the dataset: readers select.
+        Format::Iceberg => given(&of_availability)
+            .or_else(|| given(&as_columns))
+            .or_else(|| given(&of_tables))
+            .or_else(|| given(&of_datasets)),
         Format::Parquet | Format::Csv | Format::Arrow => {
             given(&of_availability).or_else(|| given(&as_columns))
         }

@@ -132,6 +132,29 @@ impl Dataset {
         error.map(Err).into_iter().chain(rows)
     }
 
+    /// Every row of one file of `table`, in batches of one host, ordered by host, time, sequence and key.
+    ///
+    /// # Errors
+    /// [`DatasetError::Missing`] if the file was replaced more than an hour ago; otherwise an error that names a file
+    /// that is torn, altered or unreadable.
+    pub fn scan_file(
+        &self,
+        table: &Table,
+        entry: &FileEntry,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+        let wanted = Arc::new(schema(table));
+        let file = self.files.open(&self.root, entry)?;
+        let hosts = file.hosts().collect::<Result<Vec<_>>>()?;
+        Ok(hosts.into_iter().flat_map(move |host| {
+            let batches = file.read(&host, &wanted);
+            let (batches, error) = match batches {
+                Ok(batches) => (batches, None),
+                Err(error) => (Vec::new(), Some(error)),
+            };
+            batches.into_iter().map(Ok).chain(error.map(Err))
+        }))
+    }
+
     fn files(&self, table: &Table) -> impl Iterator<Item = &FileEntry> + use<'_> {
         let name = table.name;
         self.manifest.files.iter().filter(move |f| f.table == name)
