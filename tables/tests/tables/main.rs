@@ -1,4 +1,5 @@
 //! Publishes datasets that change, and reads the Parquet files. Other engines read the tables in `tests/readers`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use arrow::array::AsArray;
 use arrow::compute::{cast, concat_batches};
