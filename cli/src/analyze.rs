@@ -3,6 +3,7 @@
 use crate::tables;
 use crate::values::{PartOf, instant, part_of, range, size_bytes};
 use anyhow::Context;
+use gleaner_analysis::AnalysisError;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use serde_json::{Map, Value};
@@ -166,7 +167,7 @@ fn write_part(
     args: &Analyze,
     output: &Path,
 ) -> anyhow::Result<()> {
-    let hosts_count = dataset.hosts()?.len();
+    let hosts_count = dataset.hosts().map_err(AnalysisError::Hosts)?.len();
     let hosts = match (&args.part, &args.hosts) {
         (Some(part), _) => part.range_of(hosts_count),
         (None, Some(hosts)) => hosts.clone(),
@@ -232,8 +233,9 @@ pub(crate) fn findings_of(
     parameters: &Parameters,
     label: &str,
 ) -> anyhow::Result<Findings> {
-    let bar = gleaner_terminal::bar(label, dataset.hosts()?.len() as u64);
+    let bar = gleaner_terminal::bar(label, 0);
     let findings = gleaner_analysis::analyze(dataset, parameters, &mut |p| {
+        bar.set_length(p.hosts_count as u64);
         bar.set_position(p.hosts_done as u64);
     })?;
     bar.finish_and_clear();

@@ -53,7 +53,7 @@ def analyze_in_parts(
 
     New processes import the script that starts them: its calls belong under ``if __name__ == "__main__":``.
     """
-    whole = tasks(dataset, parts or os.cpu_count() or 1, options)
+    whole = tasks(dataset, (os.cpu_count() or 1) if parts is None else parts, options)
     return finished(results(whole, executor))
 
 
