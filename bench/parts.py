@@ -36,16 +36,16 @@ def main() -> None:
     whole = {**run("analyze", dataset, "--json", output=one), "sha256": sha256(one), "findings_bytes": one.stat().st_size}
     bytes_read = sum(file["bytes"] for file in analysis.manifest(dataset)["files"])
     whole["dataset_mb_per_cpu_s"] = round(bytes_read / 1e6 / whole["cpu_s"], 1)
-    parameters = args.folder / "parameters.json"
-    resolving = run("analyze", dataset, "--print-parameters", output=parameters)
-    found = {"hosts": args.hosts, "days": args.days, "dataset_bytes": bytes_read, "whole": whole, "resolving": resolving}
-    found["parts"] = [in_parts(args, dataset, parameters, int(n), whole) for n in args.parts.split(",")]
+    plan = args.folder / "plan.json"
+    planning = run("analyze", dataset, "--print-plan", output=plan)
+    found = {"hosts": args.hosts, "days": args.days, "dataset_bytes": bytes_read, "whole": whole, "planning": planning}
+    found["parts"] = [in_parts(args, dataset, plan, int(n), whole) for n in args.parts.split(",")]
     text = json.dumps(found, indent=2)
     (args.folder / "parts.json").write_text(text + "\n")
     print(text)
 
 
-def in_parts(args: argparse.Namespace, dataset: pathlib.Path, parameters: pathlib.Path, count: int, whole: dict) -> dict:
+def in_parts(args: argparse.Namespace, dataset: pathlib.Path, plan: pathlib.Path, count: int, whole: dict) -> dict:
     """Analyses the dataset in `count` parts, and merges them."""
     dice = random.Random(args.seed)
     folder = args.folder / f"parts-{count}"
@@ -54,7 +54,7 @@ def in_parts(args: argparse.Namespace, dataset: pathlib.Path, parameters: pathli
     files = [folder / str(i) for i in range(1, count + 1)]
 
     def analyze(i: int, **how) -> dict:
-        return run("analyze", dataset, "--parameters", parameters, "--part", f"{i}/{count}", "-o", files[i - 1], **how)
+        return run("analyze", dataset, "--plan", plan, "--part", f"{i}/{count}", "-o", files[i - 1], **how)
 
     order = list(range(1, count + 1))
     dice.shuffle(order)

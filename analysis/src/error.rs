@@ -128,7 +128,7 @@ pub enum AnalysisError {
     Part {
         /// File or other origin of the part.
         origin: String,
-        /// Reason.
+        /// Reason for the refusal.
         source: PartError,
     },
 }

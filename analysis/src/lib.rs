@@ -61,8 +61,7 @@ pub use error::{AnalysisError, PartError, Result};
 pub use explain::explain;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
-pub use part::{Part, Progress};
-use std::ops::Range;
+pub use part::{Part, Plan, Progress};
 
 /// Analyses every host of a dataset, and calls `progress` after each.
 ///
@@ -89,32 +88,27 @@ pub fn analyze_together(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Findings> {
     let parameters = parameters::resolved(datasets, parameters)?;
-    let part = Part::of_hosts(datasets, &parameters, None, progress)?;
-    part.finish()
+    // Positions at which the hosts of each dataset end.
+    let (mut hosts, mut ends) = (Vec::new(), Vec::new());
+    for dataset in datasets {
+        hosts.extend(dataset.hosts().map_err(AnalysisError::Hosts)?);
+        ends.push(hosts.len());
+    }
+    let plan = Plan::of(parameters, hosts);
+    let dataset_of = |at: usize| ends.partition_point(|&end| end <= at);
+    Part::of_hosts(datasets, &plan, dataset_of, progress)?.finish()
 }
 
-/// Returns the parameters that an analysis of the datasets uses: those of `parameters`, with defaults for all
-/// sizes that it leaves open. They depend on all hosts; parts of one analysis must therefore be given the
-/// same resolved parameters ([`analyze_part`]). Resolving them again changes nothing.
-///
-/// # Errors
-/// The errors of [`analyze`] about parameters.
-pub fn resolve(datasets: &[&Dataset], parameters: &Parameters) -> Result<Parameters> {
-    parameters::resolved(datasets, parameters)
-}
-
-/// Analyses some of a dataset's hosts: those at the positions `hosts` in the order of ids, from 0. The parts of
+/// Analyses the hosts of a plan, which is a part of the plan of a whole dataset ([`Plan::part`]). The parts of
 /// all hosts, merged ([`Part::merge`]), give the findings of [`analyze`] to the byte.
 ///
 /// # Errors
-/// The errors of [`analyze`] but those about samples, and [`AnalysisError::Parameter`] if the dataset has
-/// fewer hosts.
+/// The errors of [`analyze`] but those about samples.
 pub fn analyze_part(
     dataset: &Dataset,
-    parameters: &Parameters,
-    hosts: Range<usize>,
+    plan: &Plan,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Part> {
-    let parameters = parameters::resolved(&[dataset], parameters)?;
-    Part::of_hosts(&[dataset], &parameters, Some(hosts), progress)
+    parameters::check(&plan.parameters)?;
+    Part::of_hosts(&[dataset], plan, |_| 0, progress)
 }

@@ -1,9 +1,9 @@
 //! `gleaner analyze`: findings as tables, or as JSON.
 
 use crate::tables;
-use crate::values::{PartOf, instant, part_of, range, size_bytes};
+use crate::values::{instant, part_of, range, size_bytes};
 use anyhow::Context;
-use gleaner_analysis::AnalysisError;
+use gleaner_analysis::Plan;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use serde_json::{Map, Value};
@@ -48,17 +48,20 @@ pub(crate) struct Analyze {
     /// Use the parameters of this JSON file, which may be findings, instead of options.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["Measures", "measure", "from", "until"])]
     pub(crate) parameters: Option<PathBuf>,
-    /// Print the parameters, with all defaults chosen from the hosts, as JSON for --parameters; analyse nothing.
-    #[arg(long, conflicts_with_all = ["json", "part", "hosts"])]
-    pub(crate) print_parameters: bool,
+    /// Print the plan of an analysis as JSON, for --plan: its parameters, with all defaults chosen, and the hosts. Analyse nothing.
+    #[arg(long, conflicts_with_all = ["json", "part", "hosts", "plan"])]
+    pub(crate) print_plan: bool,
+    /// Plan of which --part or --hosts is a part. Without it, each part makes the plan anew, which takes a look at every file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["Measures", "measure", "from", "until", "parameters", "json"])]
+    pub(crate) plan: Option<PathBuf>,
     /// Analyse only the hosts of part I, if the hosts are divided into N parts, and write the part to --output.
     #[arg(long, value_name = "I/N", value_parser = part_of, requires = "output", conflicts_with = "json")]
-    pub(crate) part: Option<PartOf>,
+    pub(crate) part: Option<(usize, usize)>,
     /// Analyse only the hosts from A to before B in the order of ids, counted from 0, and write them to --output as a part.
     #[arg(long, value_name = "A..B", value_parser = range, requires = "output", conflicts_with_all = ["json", "part"])]
     pub(crate) hosts: Option<Range<usize>>,
     /// File for the part, which `gleaner merge` reads.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) measures: Measures,
@@ -104,19 +107,38 @@ pub(crate) struct Measures {
 
 pub(crate) fn run(args: &Analyze, output: &mut dyn Write) -> anyhow::Result<()> {
     let dataset = Dataset::open(&args.dataset)?;
-    let mut parameters = requested(args)?;
-    if args.print_parameters {
-        parameters = gleaner_analysis::resolve(&[&dataset], &parameters)?;
-        return print_json(&parameters, output);
+    if args.print_plan {
+        return print_json(&Plan::new(&dataset, &requested(args)?)?, output);
     }
     if let Some(file) = &args.output {
-        return write_part(&dataset, &parameters, args, file);
+        return write_part(&dataset, &planned(&dataset, args)?, file);
     }
+    let mut parameters = requested(args)?;
     if !args.json && parameters.measures.is_empty() {
         parameters.measures = tables::printed();
     }
     let findings = findings_of(&dataset, &parameters, "analyse")?;
     print(&findings, args.json, &args.measure, args.rows, output)
+}
+
+/// Plan of the part that the options name.
+fn planned(dataset: &Dataset, args: &Analyze) -> anyhow::Result<Plan> {
+    let plan = match &args.plan {
+        Some(file) => {
+            let text = std::fs::read(file).with_context(|| file.display().to_string())?;
+            let plan = serde_json::from_slice(&text);
+            plan.with_context(|| format!("{}: this is no plan of an analysis", file.display()))?
+        }
+        None => Plan::new(dataset, &requested(args)?)?,
+    };
+    let hosts = match (&args.part, &args.hosts) {
+        (Some((number, parts_count)), _) => plan.ranges(*parts_count).nth(number - 1),
+        (None, hosts) => hosts.clone(),
+    };
+    Ok(match hosts {
+        Some(hosts) => plan.part(hosts)?,
+        None => plan,
+    })
 }
 
 /// Parameters from the file of `--parameters`, or from the options.
@@ -161,20 +183,9 @@ pub(crate) fn from_json(text: &str) -> anyhow::Result<Parameters> {
     Ok(serde_json::from_value(Value::Object(given.clone()))?)
 }
 
-fn write_part(
-    dataset: &Dataset,
-    parameters: &Parameters,
-    args: &Analyze,
-    output: &Path,
-) -> anyhow::Result<()> {
-    let hosts_count = dataset.hosts().map_err(AnalysisError::Hosts)?.len();
-    let hosts = match (&args.part, &args.hosts) {
-        (Some(part), _) => part.range_of(hosts_count),
-        (None, Some(hosts)) => hosts.clone(),
-        (None, None) => 0..hosts_count,
-    };
-    let bar = gleaner_terminal::bar("analyse", hosts.len() as u64);
-    let part = gleaner_analysis::analyze_part(dataset, parameters, hosts, &mut |p| {
+fn write_part(dataset: &Dataset, plan: &Plan, output: &Path) -> anyhow::Result<()> {
+    let bar = gleaner_terminal::bar("analyse", plan.hosts_count() as u64);
+    let part = gleaner_analysis::analyze_part(dataset, plan, &mut |p| {
         bar.set_position(p.hosts_done as u64);
     })?;
     bar.finish_and_clear();

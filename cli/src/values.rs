@@ -3,35 +3,15 @@
 use gleaner_schemas::units;
 use std::ops::Range;
 
-/// One of several parts into which hosts are divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartOf {
-    /// Number of the part, from 1.
-    number: usize,
-    parts_count: usize,
-}
-
-impl PartOf {
-    /// Positions of the part's hosts among all, from 0. The parts differ by one host at most.
-    pub(crate) fn range_of(self, hosts_count: usize) -> Range<usize> {
-        let end = |number: usize| {
-            let end = number as u128 * hosts_count as u128 / self.parts_count as u128;
-            end as usize
-        };
-        end(self.number - 1)..end(self.number)
-    }
-}
-
 /// Parses a part's number and the number of parts: `2/7`.
-pub(crate) fn part_of(text: &str) -> Result<PartOf, String> {
+pub(crate) fn part_of(text: &str) -> Result<(usize, usize), String> {
     let numbers = text
         .split_once('/')
         .map(|(number, of)| (number.parse(), of.parse()));
     match numbers {
-        Some((Ok(number), Ok(parts_count))) if (1..=parts_count).contains(&number) => Ok(PartOf {
-            number,
-            parts_count,
-        }),
+        Some((Ok(number), Ok(parts_count))) if (1..=parts_count).contains(&number) => {
+            Ok((number, parts_count))
+        }
         _ => Err("a part's number, from 1, and the number of parts, such as 2/7".to_owned()),
     }
 }
@@ -69,17 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_follow_each_other() {
-        for hosts_count in [0, 1, 6, 7, 100] {
-            let ranges = (1..=7).map(|i| part_of(&format!("{i}/7")).unwrap().range_of(hosts_count));
-            let mut end = 0;
-            for range in ranges {
-                assert_eq!(range.start, end);
-                assert!((hosts_count / 7..=hosts_count.div_ceil(7)).contains(&range.len()));
-                end = range.end;
-            }
-            assert_eq!(end, hosts_count);
-        }
+    fn parts() {
+        assert_eq!(part_of("2/7"), Ok((2, 7)));
         for wrong in ["", "2", "0/7", "8/7", "1/0", "a/b", "-1/2"] {
             assert!(part_of(wrong).is_err(), "{wrong}");
         }

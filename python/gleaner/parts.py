@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from ._options import AnalyzeOptions
     from .dataset import Dataset
 
-Task: TypeAlias = tuple[str, str, int, int]
-"""Folder of the dataset, resolved parameters as JSON, and a range of hosts: first index, and end."""
+Task: TypeAlias = tuple[str, str]
+"""Folder of the dataset, and the plan of a part as JSON: parameters with all defaults chosen, and the part's hosts."""
 Map: TypeAlias = Callable[[Callable[[Task], bytes], Sequence[Task]], Iterable[bytes]]
 """Function like the built-in ``map``: returns the function's result for each task, in the tasks' order."""
 
 _ATTEMPTS = 3
+# Hosts of a task if the number of parts is left open: some seconds of work, and few tasks even for ten thousand hosts.
+_HOSTS = 64
 
 
 def analyze_in_parts(
@@ -57,29 +59,21 @@ def analyze_in_parts(
     return finished(results(whole, executor))
 
 
-def tasks(dataset: Dataset | AnyPath, parts: int, options: AnalyzeOptions) -> list[Task]:
-    """Tasks of an analysis: at most ``parts`` ranges of hosts of nearly equal size, in the order of host ids.
+def tasks(dataset: Dataset | AnyPath, parts: int | None, options: AnalyzeOptions) -> list[Task]:
+    """Tasks of an analysis: at most ``parts`` ranges of hosts of nearly equal size, in the order of host ids; ranges of
+    64 hosts by default.
 
     The parameters' defaults are chosen here, from all hosts, so that every task has the same.
     """
-    if parts < 1:
+    if parts is not None and parts < 1:
         raise ValueError(f"parts is {parts}: give 1 or more")
     path = os.path.abspath(path_of(dataset))
-    resolved = _gleaner.resolve(path, parameters(options))
-    return [(path, resolved, first, end) for first, end in ranges(len(_gleaner.hosts(path)), parts)]
-
-
-def ranges(count: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Ranges of nearly equal size that cover ``count`` items; none is empty, unless there are no items."""
-    parts = max(1, min(parts, count))
-    for part in range(parts):
-        yield part * count // parts, (part + 1) * count // parts
+    return [(path, plan) for plan in _gleaner.plans(path, parameters(options), parts, _HOSTS)]
 
 
 def analyze_range(task: Task) -> bytes:
     """Part of the findings, of one range of hosts. Repeated, it returns the same bytes."""
-    path, resolved, first, end = task
-    return _gleaner.analyze_part(path, resolved, first, end)
+    return _gleaner.analyze_part(*task)
 
 
 def finished(parts: Sequence[bytes]) -> Findings:

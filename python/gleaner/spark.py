@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _gleaner
 from ._frames import needed
-from ._options import AnyPath, path_of
+from ._options import AnyPath
 from .findings import Findings
 from .parts import Task, analyze_in_parts, analyze_range, finished, tasks
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ._options import AnalyzeOptions
     from .dataset import Dataset
 
-# Hosts of a task by default: some seconds of work, and few tasks even for ten thousand hosts.
-_HOSTS = 64
 # Parts that one task merges, and that the driver merges at the end.
 _MERGED = 32
 _ROWS = "part long, bytes binary"
@@ -48,8 +46,6 @@ def analyze(
     if spark is None:
         return analyze_in_parts(dataset, parts, **options)
     needed("pyarrow", "spark")
-    if parts is None:
-        parts = -(-len(_gleaner.hosts(path_of(dataset))) // _HOSTS) or 1
     whole = tasks(dataset, parts, options)
     # One row per task, each in a partition of its own.
     rows = spark.range(0, len(whole), numPartitions=len(whole)).mapInArrow(_analysis(whole), _ROWS)

@@ -1,7 +1,7 @@
 //! The analysis: of a whole dataset, or of ranges of its hosts whose parts are merged.
 
 use crate::error::raised;
-use gleaner_analysis::Part;
+use gleaner_analysis::{Part, Plan};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use pyo3::exceptions::PyValueError;
@@ -9,15 +9,26 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::{PyResult, Python, pyfunction};
 use std::path::{Path, PathBuf};
 
-/// Parameters with all defaults chosen, which depend on the whole fleet. Parameters are JSON texts.
+/// Plans of the parts of an analysis, as JSON texts. The hosts are divided into `parts` parts of nearly equal
+/// size, or (`None`) into parts of at most `hosts` hosts.
 #[pyfunction]
-pub(crate) fn resolve(py: Python<'_>, path: PathBuf, parameters: &str) -> PyResult<String> {
+pub(crate) fn plans(
+    py: Python<'_>,
+    path: PathBuf,
+    parameters: &str,
+    parts: Option<usize>,
+    hosts: usize,
+) -> PyResult<Vec<String>> {
     let parameters = parsed(parameters)?;
     py.detach(move || {
-        let dataset = open(&path)?;
-        let resolved = gleaner_analysis::resolve(&[&dataset], &parameters);
-        let resolved = resolved.map_err(|e| raised(&e))?;
-        serde_json::to_string(&resolved).map_err(|e| raised(&e))
+        let plan = Plan::new(&open(&path)?, &parameters).map_err(|e| raised(&e))?;
+        let all = plan.hosts_count();
+        let parts = parts.unwrap_or_else(|| all.div_ceil(hosts.max(1)));
+        let text = |hosts| {
+            let part = plan.part(hosts).map_err(|e| raised(&e))?;
+            serde_json::to_string(&part).map_err(|e| raised(&e))
+        };
+        plan.ranges(parts.clamp(1, all.max(1))).map(text).collect()
     })
 }
 
@@ -32,21 +43,13 @@ pub(crate) fn analyze(py: Python<'_>, path: PathBuf, parameters: &str) -> PyResu
     })
 }
 
-/// Part of the findings: of the hosts from index `first` to before `until`, in the order of host ids. The
-/// parameters must be resolved.
+/// Part of the findings: of the hosts of `plan`, one of [`plans`].
 #[pyfunction]
-pub(crate) fn analyze_part(
-    py: Python<'_>,
-    path: PathBuf,
-    parameters: &str,
-    first: usize,
-    until: usize,
-) -> PyResult<Vec<u8>> {
-    let parameters = parsed(parameters)?;
+pub(crate) fn analyze_part(py: Python<'_>, path: PathBuf, plan: &str) -> PyResult<Vec<u8>> {
+    let plan: Plan =
+        serde_json::from_str(plan).map_err(|e| PyValueError::new_err(e.to_string()))?;
     py.detach(move || {
-        let dataset = open(&path)?;
-        let hosts = first..until;
-        let part = gleaner_analysis::analyze_part(&dataset, &parameters, hosts, &mut |_| {});
+        let part = gleaner_analysis::analyze_part(&open(&path)?, &plan, &mut |_| {});
         to_bytes(&part.map_err(|e| raised(&e))?)
     })
 }

@@ -21,7 +21,7 @@ mod tables;
 #[pyo3::pymodule]
 mod _gleaner {
     #[pymodule_export]
-    use super::analysis::{analyze, analyze_part, finish, merge, resolve};
+    use super::analysis::{analyze, analyze_part, finish, merge, plans};
     #[pymodule_export]
     use super::command::{main, parameters, run};
     #[pymodule_export]

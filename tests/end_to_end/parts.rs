@@ -21,18 +21,14 @@ fn parts_of_several_processes_are_one_analysis_to_the_byte() {
     told(&["synth", "-o", dataset, "--hosts", "5", "--days", "3"]);
     let whole = told(&["analyze", dataset, "--json"]);
 
-    // Parameters are chosen once, and every part uses them.
-    let parameters = at("parameters.json");
-    fs::write(
-        &parameters,
-        told(&["analyze", dataset, "--print-parameters"]),
-    )
-    .unwrap();
+    // The plan is made once, and every part follows it.
+    let plan = at("plan.json");
+    fs::write(&plan, told(&["analyze", dataset, "--print-plan"])).unwrap();
     let parts: Vec<_> = (1..=PARTS).map(|i| at(&format!("part-{i}"))).collect();
     let analyze = |i: usize, output: &Path| {
         let part = format!("{i}/{PARTS}");
         let mut command = Command::new(gleaner_tests::program("gleaner").unwrap());
-        command.args(["analyze", dataset, "--parameters", text(&parameters)]);
+        command.args(["analyze", dataset, "--plan", text(&plan)]);
         command.args(["--part", &part, "-o", text(output)]);
         command.stdout(Stdio::null());
         command
@@ -67,7 +63,7 @@ fn parts_of_several_processes_are_one_analysis_to_the_byte() {
         "{tables}"
     );
 
-    // The parameters of findings can be used like those of --print-parameters.
+    // The parameters of findings can be used again, like those of a plan.
     let findings = at("findings.json");
     fs::write(&findings, &whole).unwrap();
     let again = told(&[

@@ -1,5 +1,6 @@
 """Findings from ranges of hosts: the bytes of the whole analysis, however the tasks run."""
 
+import json
 import os
 import random
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -104,14 +105,12 @@ def test_an_error_is_raised_at_once(dataset, tmp_path):
     assert len(calls) == 3
 
 
-def test_ranges_cover_all_hosts():
-    for count in range(12):
-        for number in range(1, 15):
-            found = list(parts.ranges(count, number))
-            assert [at for first, end in found for at in range(first, end)] == list(range(count))
-            sizes = [end - first for first, end in found]
-            assert max(sizes) - min(sizes) <= 1
-            assert len(found) <= number
+def test_tasks_have_all_hosts_in_order(dataset):
+    hosts = dataset.hosts()
+    for number in [1, 2, len(hosts), len(hosts) + 5, None]:
+        found = [json.loads(plan)["hosts"] for _, plan in parts.tasks(dataset, number, OPTIONS)]
+        assert [host for part in found for host in part] == hosts
+        assert len(found) == min(number or 1, len(hosts))
 
 
 def test_parameters_that_do_not_exist_are_rejected(dataset):

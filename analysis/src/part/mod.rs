@@ -5,6 +5,7 @@
 //! order of ids. The findings are therefore the same to the byte, whatever the parts and the order in which
 //! they are merged; a part that is merged twice counts once.
 
+mod plan;
 mod stored;
 
 use crate::availability::over_time;
@@ -19,6 +20,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters, TraceSource};
 use gleaner_schemas::rows::SampleRow;
+pub use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -48,7 +50,7 @@ struct Analysis {
     /// Number of hosts of the datasets.
     hosts_count: usize,
     /// Hash of the hosts' ids.
-    hosts_hash: [u8; blake3::OUT_LEN],
+    hosts_hash: String,
     /// Sources that the datasets describe.
     sources: Vec<TraceSource>,
     /// Times of the first and the last sample in the datasets, ms since 1970-01-01 UTC.
@@ -64,26 +66,15 @@ struct Segment {
 }
 
 impl Part {
-    /// Analyses the hosts at these positions (`None`: all hosts). `parameters` must be resolved.
+    /// Analyses the hosts of `plan`, each in the dataset that has it.
     pub(crate) fn of_hosts(
         datasets: &[&Dataset],
-        parameters: &Parameters,
-        hosts: Option<Range<usize>>,
+        plan: &Plan,
+        dataset_of: impl Fn(usize) -> usize + Sync,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let mut all = Vec::new();
-        for &dataset in datasets {
-            let of_dataset = dataset.hosts().map_err(AnalysisError::Hosts)?;
-            all.extend(of_dataset.into_iter().map(|host| (dataset, host)));
-        }
-        let range = hosts.unwrap_or(0..all.len());
-        let Some(chosen) = all.get(range.clone()) else {
-            return Err(AnalysisError::Parameter {
-                name: "hosts",
-                value: format!("{}..{}", range.start, range.end),
-                allowed: "a range of the dataset's hosts, counted from 0",
-            });
-        };
+        let parameters = &plan.parameters;
+        let hosts: Vec<(usize, &String)> = plan.hosts().iter().enumerate().collect();
         let classes = Classes::new(&parameters.size_class_bytes);
         let pass = Pass {
             parameters,
@@ -91,13 +82,13 @@ impl Part {
             calendar: &Calendar::new(&parameters.time_zone)?,
             reads: measures::reads(parameters),
             wants_returns: measures::wants_returns(parameters),
-            points_count: over_time::points_of_each(all.len()),
+            points_count: over_time::points_of_each(plan.whole().0),
         };
         let mut fleet = Fleet::default();
-        let (mut hosts_done, hosts_count) = (0, chosen.len());
+        let (mut hosts_done, hosts_count) = (0, hosts.len());
         in_order::each(
-            chosen,
-            |(dataset, host)| HostFindings::of(dataset, host, &pass),
+            &hosts,
+            |&(at, host)| HostFindings::of(datasets[dataset_of(at)], host, &pass),
             |found| {
                 fleet.add(found, &classes);
                 hosts_done += 1;
@@ -109,11 +100,11 @@ impl Part {
             },
         )?;
         let segment = Segment {
-            hosts: range,
+            hosts: plan.range(),
             fleet,
         };
         Ok(Self {
-            analysis: Analysis::of(datasets, parameters, &all),
+            analysis: Analysis::of(datasets, plan),
             segments: (!segment.hosts.is_empty())
                 .then_some(segment)
                 .into_iter()
@@ -224,19 +215,15 @@ impl Part {
 }
 
 impl Analysis {
-    fn of(datasets: &[&Dataset], parameters: &Parameters, hosts: &[(&Dataset, String)]) -> Self {
-        let mut hash = blake3::Hasher::new();
-        for (_, host) in hosts {
-            hash.update(&(host.len() as u64).to_le_bytes());
-            hash.update(host.as_bytes());
-        }
+    fn of(datasets: &[&Dataset], plan: &Plan) -> Self {
+        let (hosts_count, hosts_hash) = plan.whole();
         let files = datasets.iter().flat_map(|d| &d.manifest().files);
         let samples = files.filter(|file| file.table == SampleRow::TABLE.name);
         let times = samples.map(|file| (file.first_time_ms, file.last_time_ms));
         Self {
-            parameters: parameters.clone(),
-            hosts_count: hosts.len(),
-            hosts_hash: *hash.finalize().as_bytes(),
+            parameters: plan.parameters.clone(),
+            hosts_count,
+            hosts_hash: hosts_hash.to_owned(),
             sources: sources::described_in(datasets),
             samples_ms: times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
         }
@@ -246,7 +233,7 @@ impl Analysis {
     fn difference(&self, other: &Self) -> Option<&'static str> {
         if self.parameters != other.parameters {
             Some("its parameters differ")
-        } else if (self.hosts_count, self.hosts_hash) != (other.hosts_count, other.hosts_hash) {
+        } else if (self.hosts_count, &self.hosts_hash) != (other.hosts_count, &other.hosts_hash) {
             Some("its dataset had other hosts")
         } else {
             (self.sources != other.sources).then_some("its dataset describes other sources")

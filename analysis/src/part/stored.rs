@@ -6,7 +6,9 @@
 
 use super::Part;
 use crate::error::{AnalysisError, PartError, Result};
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// First bytes of every part.
@@ -57,7 +59,10 @@ impl Part {
         let bytes = self.to_bytes()?;
         let write = || -> std::io::Result<()> {
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-            let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+            // As any file that a program writes: the umask decides who may read it.
+            let mut file = tempfile::Builder::new()
+                .permissions(Permissions::from_mode(0o666))
+                .tempfile_in(folder.unwrap_or(Path::new(".")))?;
             file.write_all(&bytes)?;
             file.as_file().sync_all()?;
             file.persist(path)?;

@@ -2,7 +2,7 @@
 //! tree of merges and the repetitions.
 
 use crate::recording::{Recording, sample};
-use gleaner_analysis::{AnalysisError, Part, PartError, analyze, analyze_part, resolve};
+use gleaner_analysis::{AnalysisError, Part, PartError, Plan, analyze, analyze_part};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_traces::synth;
@@ -16,10 +16,10 @@ const HOSTS: usize = 6;
 /// Positions at which the property test may divide the hosts; few, so that cases share ranges.
 const CUTS: [usize; 3] = [1, 3, 4];
 
-/// A synthetic fleet, the parameters of its analysis, and the findings of one analysis as JSON.
+/// A synthetic fleet, the plan of its analysis, and the findings of one analysis as JSON.
 struct Fleet {
     dataset: Dataset,
-    parameters: Parameters,
+    plan: Plan,
     json: String,
     /// Stored parts by range of hosts: cases of the property test share many ranges.
     parts: Mutex<BTreeMap<(usize, usize), Vec<u8>>>,
@@ -41,12 +41,12 @@ static FLEET: LazyLock<Fleet> = LazyLock::new(|| {
         measures: Findings::keys(),
         ..Parameters::default()
     };
-    let parameters = resolve(&[&dataset], &asked).unwrap();
+    let plan = Plan::new(&dataset, &asked).unwrap();
     let findings = analyze(&dataset, &asked, &mut |_| ()).unwrap();
     Fleet {
         json: json(&findings),
         dataset,
-        parameters,
+        plan,
         parts: Mutex::default(),
         _folder: folder,
     }
@@ -56,7 +56,8 @@ impl Fleet {
     fn stored(&self, hosts: Range<usize>) -> Vec<u8> {
         let mut parts = self.parts.lock().unwrap();
         let stored = parts.entry((hosts.start, hosts.end)).or_insert_with(|| {
-            let part = analyze_part(&self.dataset, &self.parameters, hosts, &mut |_| ());
+            let plan = self.plan.part(hosts).unwrap();
+            let part = analyze_part(&self.dataset, &plan, &mut |_| ());
             part.unwrap().to_bytes().unwrap()
         });
         stored.clone()
@@ -82,8 +83,13 @@ fn small() -> (TempDir, Dataset) {
     r.dataset()
 }
 
+fn part_of(dataset: &Dataset, parameters: &Parameters, hosts: Range<usize>) -> Part {
+    let plan = Plan::new(dataset, parameters).unwrap().part(hosts).unwrap();
+    analyze_part(dataset, &plan, &mut |_| ()).unwrap()
+}
+
 fn of_small(dataset: &Dataset, hosts: Range<usize>) -> Part {
-    analyze_part(dataset, &Parameters::default(), hosts, &mut |_| ()).unwrap()
+    part_of(dataset, &Parameters::default(), hosts)
 }
 
 fn reason(error: AnalysisError) -> PartError {
@@ -125,10 +131,31 @@ proptest! {
 }
 
 #[test]
-fn resolved_parameters_stay_as_they_are() {
-    let again = resolve(&[&FLEET.dataset], &FLEET.parameters).unwrap();
-    assert_eq!(again, FLEET.parameters);
-    assert!(!again.region_bytes.is_empty() && again.cluster_cell_s > 0.0);
+fn a_plan_is_the_same_if_its_parameters_are_given() {
+    let plan = &FLEET.plan;
+    assert_eq!(&Plan::new(&FLEET.dataset, &plan.parameters).unwrap(), plan);
+    assert!(!plan.parameters.region_bytes.is_empty());
+    let text = serde_json::to_string(plan).unwrap();
+    assert_eq!(&serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn a_plan_is_divided_into_ranges_that_follow_each_other() {
+    let plan = FLEET.plan.part(1..6).unwrap();
+    for parts_count in 1..12 {
+        let ranges: Vec<Range<usize>> = plan.ranges(parts_count).collect();
+        assert_eq!(ranges.len(), parts_count);
+        assert_eq!((ranges[0].start, ranges[parts_count - 1].end), (1, 6));
+        assert!(ranges.windows(2).all(|w| w[0].end == w[1].start));
+        let lengths = ranges.iter().map(Range::len);
+        assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1);
+    }
+    for outside in [0..2, 5..7, 0..6] {
+        assert!(matches!(
+            plan.part(outside),
+            Err(AnalysisError::Parameter { name: "hosts", .. })
+        ));
+    }
 }
 
 #[test]
@@ -173,7 +200,7 @@ fn parts_of_different_analyses_are_refused() {
         ..Parameters::default()
     };
     let mut part = of_small(&dataset, 0..2);
-    let others = analyze_part(&dataset, &other, 2..3, &mut |_| ()).unwrap();
+    let others = part_of(&dataset, &other, 2..3);
     let error = part.merge(others, "others").unwrap_err();
     assert!(error.to_string().starts_with("others: "), "{error}");
     assert!(matches!(reason(error), PartError::OtherAnalysis { .. }));
@@ -213,9 +240,4 @@ fn a_dataset_without_samples_is_reported_by_its_parts() {
     part.merge(of_small(&dataset, 1..2), "b").unwrap();
     let error = part.finish().unwrap_err();
     assert!(matches!(error, AnalysisError::NoSamples { hosts_count: 2 }));
-    let out_of_range = analyze_part(&dataset, &Parameters::default(), 1..3, &mut |_| ());
-    assert!(matches!(
-        out_of_range,
-        Err(AnalysisError::Parameter { name: "hosts", .. })
-    ));
 }
