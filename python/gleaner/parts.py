@@ -60,10 +60,9 @@ def analyze_in_parts(
 
 
 def tasks(dataset: Dataset | AnyPath, parts: int | None, options: AnalyzeOptions) -> list[Task]:
-    """Tasks of an analysis: at most ``parts`` ranges of hosts of nearly equal size, in the order of host ids; ranges of
-    64 hosts by default.
+    """Tasks of an analysis: at most ``parts`` ranges of hosts, in the order of host ids.
 
-    The parameters' defaults are chosen here, from all hosts, so that every task has the same.
+    The ranges have nearly equal sizes; by default at most 64 hosts. The parameters' defaults are chosen here, from all hosts, so that every task has the same.
     """
     if parts is not None and parts < 1:
         raise ValueError(f"parts is {parts}: give 1 or more")
