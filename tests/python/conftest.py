@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import gleaner
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from pyspark.sql import SparkSession
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # The package under test is the wheel's, and not the checkout's.
 assert not Path(gleaner.__file__).is_relative_to(CHECKOUT / "python"), gleaner.__file__
+
+JARS = CHECKOUT / "target" / "python" / "jars"
 
 Command = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -44,6 +48,25 @@ def dataset(tmp_path_factory) -> gleaner.Dataset:
     """Three days of nine synthetic hosts."""
     folder = tmp_path_factory.mktemp("python") / "dataset"
     return gleaner.synth(folder, hosts=9, days=3, interval="10m", start="2026-11-16")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A cluster of two executors on this machine, with one core and 1 GiB each."""
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("gleaner")
+    for key, value in {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.jars": ",".join(map(str, JARS.glob("*.jar"))),  # Iceberg's reader
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
 
 
 def folder_of(dataset: gleaner.Dataset, table: str) -> pyarrow.dataset.Dataset:

@@ -1,34 +1,13 @@
 """Spark: two executors in processes of their own, one of which is killed."""
 
-import os
 import signal
-import sys
 from pathlib import Path
 
 import gleaner
 import gleaner.spark
 import pytest
-from pyspark.sql import SparkSession
 
 OPTIONS = {"bootstrap": 100}
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    """A cluster of two executors on this machine, with one core and 1 GiB each."""
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("gleaner")
-    for key, value in {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-    }.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")
