@@ -1,5 +1,7 @@
 """The wheel: its name, its command, its types."""
 
+import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import entry_points, version
@@ -13,11 +15,38 @@ from conftest import CHECKOUT
 COMMAND = Path(sys.executable).parent / "gleaner"
 
 
+def interpreters() -> dict[str, str]:
+    """The machine's interpreters by version, from 3.10 on: this one, those on the path and those of pyenv."""
+    on_path = (shutil.which(f"python3.{minor}") for minor in range(10, 20))
+    of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/3.*/bin/python3")
+    found = {}
+    for path in (sys.executable, *filter(None, on_path), *map(str, of_pyenv)):
+        asked = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+        major, minor = (int(number) for number in (asked.stdout.split() or (0, 0)))
+        if (major, minor) >= (3, 10):
+            found.setdefault(f"{major}.{minor}", path)
+    return found
+
+
+INTERPRETERS = interpreters()
+
+
 def test_one_wheel_serves_every_python_from_3_10_on_any_recent_linux():
     [wheel] = (CHECKOUT / "target" / "wheels").glob("*.whl")
     name, release, python, abi, platform = wheel.stem.split("-")
     assert (name, release, python, abi) == ("gleaner", version("gleaner"), "cp310", "abi3")
     assert platform.startswith("manylinux_2_"), wheel
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_a_clean_environment_needs_only_the_wheel(version, dataset, tmp_path):
+    subprocess.run([INTERPRETERS[version], "-m", "venv", tmp_path / "venv"], check=True)
+    [wheel] = (CHECKOUT / "target" / "wheels").glob("*.whl")
+    subprocess.run([tmp_path / "venv/bin/pip", "install", "-q", "--no-index", wheel], check=True)
+    code = "import sys, gleaner; print(gleaner.open(sys.argv[1]).analyze(bootstrap=0).json, end='')"
+    python = tmp_path / "venv/bin/python"
+    printed = subprocess.run([python, "-c", code, dataset.path], capture_output=True, check=True, cwd=tmp_path).stdout
+    assert printed.decode() == dataset.analyze(bootstrap=0).json
 
 
 def test_its_version_is_the_programs(printed):
