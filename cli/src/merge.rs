@@ -34,10 +34,10 @@ pub(crate) fn run(args: &Merge, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut merged: Option<Part> = None;
     for path in &args.parts {
         let part = Part::read(path)?;
-        match &mut merged {
+        merged = Some(match merged {
             Some(merged) => merged.merge(part, &path.display().to_string())?,
-            None => merged = Some(part),
-        }
+            None => part,
+        });
         bar.inc(1);
     }
     bar.finish_and_clear();

@@ -64,9 +64,8 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Vec<u
         };
         let mut whole = from_bytes(first, 0)?;
         for (at, part) in parts {
-            let part = from_bytes(part, at)?;
-            let merged = whole.merge(part, &format!("part {at}"));
-            merged.map_err(|e| raised(&e))?;
+            let merged = whole.merge(from_bytes(part, at)?, &format!("part {at}"));
+            whole = merged.map_err(|e| raised(&e))?;
         }
         to_bytes(&whole)
     })

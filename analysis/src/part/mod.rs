@@ -112,30 +112,31 @@ impl Part {
         })
     }
 
-    /// Adds the hosts of another part of the same analysis. Hosts that this part has already do not count
-    /// again. `origin` names the other part's file, for errors.
+    /// This part with the hosts of another part of the same analysis. Hosts that both have count once. `origin`
+    /// names the other part's file, for errors.
     ///
     /// # Errors
     /// [`AnalysisError::Part`] with [`PartError::OtherAnalysis`], or with [`PartError::Overlap`] if each of two
     /// ranges of hosts has only some of the other's hosts.
-    pub fn merge(&mut self, other: Self, origin: &str) -> Result<()> {
-        let merged = self.add(other);
+    pub fn merge(self, other: Self, origin: &str) -> Result<Self> {
+        let merged = self.with(other);
         merged.map_err(|source| AnalysisError::Part {
             origin: origin.to_owned(),
             source,
         })
     }
 
-    fn add(&mut self, other: Self) -> Result<(), PartError> {
+    fn with(self, other: Self) -> Result<Self, PartError> {
         if let Some(difference) = self.analysis.difference(&other.analysis) {
             return Err(PartError::OtherAnalysis { difference });
         }
-        let mut segments = std::mem::take(&mut self.segments);
-        segments.extend(other.segments);
+        let mut all = self.segments;
+        all.extend(other.segments);
         // Of segments with the same start the longest comes first, and holds the others.
-        segments.sort_by_key(|segment| (segment.hosts.start, Reverse(segment.hosts.end)));
-        for segment in segments {
-            match self.segments.last_mut() {
+        all.sort_by_key(|segment| (segment.hosts.start, Reverse(segment.hosts.end)));
+        let mut segments: Vec<Segment> = Vec::new();
+        for segment in all {
+            match segments.last_mut() {
                 Some(last) if last.hosts.end == segment.hosts.start => {
                     last.fleet.merge(segment.fleet);
                     last.hosts.end = segment.hosts.end;
@@ -147,10 +148,13 @@ impl Part {
                         second: segment.hosts,
                     });
                 }
-                _ => self.segments.push(segment),
+                _ => segments.push(segment),
             }
         }
-        Ok(())
+        Ok(Self {
+            analysis: self.analysis,
+            segments,
+        })
     }
 
     /// Positions of the hosts that the part has, in the order of ids, from 0.
