@@ -1,7 +1,7 @@
 //! Publishes the dataset as Iceberg tables in a folder, for query engines (docs/tables.md).
 //!
 //! A separate thread publishes when the collector starts, and then at an interval. Sealing never waits for that
-//! thread, since the first publication of a large dataset takes hours. If the collector is killed meanwhile, the
+//! thread, since the first publication of a large dataset may take hours. If the collector is killed meanwhile, the
 //! tables stay readable.
 
 use crate::{Error, now_ms};

@@ -89,7 +89,7 @@ impl Folder {
 
     /// Checks that the disk has room for a file of `file_bytes`, and still `reserve_bytes` after that.
     pub(crate) fn check_room(&self, file_bytes: u64, reserve_bytes: u64) -> Result<()> {
-        let disk = rustix::fs::statvfs(&self.root).map_err(io::Error::from);
+        let disk = rustix::fs::statvfs(self.root.as_path()).map_err(io::Error::from);
         let disk = disk.map_err(TableError::io("look at", &self.root))?;
         let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
         let needed_bytes = file_bytes.saturating_add(reserve_bytes);
