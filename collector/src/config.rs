@@ -3,11 +3,13 @@
 
 use crate::args::GlobalArgs;
 use crate::publish::{self, Target};
+use crate::tables::TableSettings;
 use crate::{journal, sealer};
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_dataset::{Compaction, Policy as Retention, batch};
 use gleaner_schemas::rows::DATASET_TABLES;
+use gleaner_tables::Options as TableOptions;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,6 +22,9 @@ pub const DAEMON: &str = "collector";
 const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
 /// Time for which replaced files stay on the object store, as in the dataset.
 const PUBLISH_GRACE: Duration = Duration::from_secs(3600);
+/// Default time between publications of the Iceberg tables.
+const TABLES_EVERY: Duration = Duration::from_secs(3600);
+const SHORTEST_TABLES_EVERY_MS: u64 = 1000;
 /// Default address of the status page and metrics, for this machine only.
 const DEFAULT_LOCAL_LISTEN: &str = "127.0.0.1:7480";
 
@@ -55,7 +60,20 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::interval")]
     publish_grace: Option<Duration>,
     publish_options: BTreeMap<String, toml::Value>,
+    tables: TablesTable,
     retention: RetentionTable,
+}
+
+/// The table `[tables]`; without `folder`, no Iceberg tables are published.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct TablesTable {
+    folder: Option<PathBuf>,
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_TABLES_EVERY_MS, _>")]
+    every: Option<Duration>,
+    #[serde(deserialize_with = "values::interval")]
+    grace: Option<Duration>,
+    location: Option<String>,
 }
 
 /// The table `[retention]`; without it, everything is kept.
@@ -136,6 +154,8 @@ pub struct Config {
     pub seal: sealer::Policy,
     /// Settings of the copy of the dataset, if there is one.
     pub publish: Option<publish::Settings>,
+    /// Settings of the Iceberg tables, if they are published.
+    pub tables: Option<TableSettings>,
 }
 
 impl Config {
@@ -171,12 +191,13 @@ impl Config {
             return Err(origin.wrong("local_listen", what));
         }
         let publish = published(&file).map_err(|what| origin.wrong("publish", what))?;
-        let values = Self {
+        let mut values = Self {
             listen,
             local_listen,
             publish,
             ..Self::from_file(&file, data_folder)
         };
+        values.tables = tables(&file.tables, &values, &origin)?;
         Ok(LoadedConfig { values, origin })
     }
 
@@ -205,12 +226,13 @@ impl Config {
                 "publish",
                 format!("{:?}", self.publish) != format!("{:?}", next.publish),
             ),
+            ("tables", self.tables != next.tables),
         ];
         let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
         left_out.map(|(key, _)| key).collect()
     }
 
-    /// Resolves all settings except the listeners and the copy. None of these values can be wrong.
+    /// Resolves all settings except the listeners, the copy and the tables. None of these values can be wrong.
     fn from_file(file: &ConfigFile, data_folder: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
@@ -244,6 +266,7 @@ impl Config {
                 collector_name: file.name.clone(),
             },
             publish: None,
+            tables: None,
         }
     }
 
@@ -279,6 +302,30 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
         target: Target::new(url, &options.collect())?,
         grace: file.publish_grace.unwrap_or(PUBLISH_GRACE),
     }))
+}
+
+fn tables(
+    table: &TablesTable,
+    config: &Config,
+    origin: &Origin,
+) -> Result<Option<TableSettings>, ConfigError> {
+    let Some(folder) = &table.folder else {
+        return Ok(None);
+    };
+    let settings = TableSettings {
+        folder: folder.clone(),
+        every: table.every.unwrap_or(TABLES_EVERY),
+        options: TableOptions {
+            location: table.location.clone(),
+            grace: table.grace.unwrap_or(gleaner_tables::GRACE),
+            // Tables stop growing before they use the space that batches need, or make the disk nearly full.
+            reserve_bytes: config.journal.reserve_bytes.saturating_mul(2),
+        },
+    };
+    let others = [config.dataset.clone(), config.data_folder.join("journal")];
+    let checked = settings.check(&others);
+    checked.map_err(|(key, what)| origin.wrong(key, what))?;
+    Ok(Some(settings))
 }
 
 impl Certificates {
@@ -343,6 +390,33 @@ mod tests {
                 _ => continue, // an example is useless alone
             };
             resolve(&format!("{publish}{}", key.text)).unwrap();
+        }
+    }
+
+    #[test]
+    fn tables_have_a_folder_of_their_own() {
+        let config = |more: &str| resolve(&format!("dataset = \"/srv/dataset\"\n[tables]\n{more}"));
+        assert_eq!(config("every = \"1d\"").unwrap().tables, None);
+        let text = "folder = \"/srv/dataset-tables\"\nlocation = \"s3://traces/tables\"";
+        let tables = config(text).unwrap().tables.unwrap();
+        assert_eq!(tables.folder, Path::new("/srv/dataset-tables"));
+        assert_eq!(tables.every, TABLES_EVERY);
+        let options = TableOptions {
+            location: Some("s3://traces/tables".to_owned()),
+            reserve_bytes: 1 << 30,
+            ..TableOptions::default()
+        };
+        assert_eq!(tables.options, options);
+        for folder in [
+            "tables",
+            "/",
+            "/srv",
+            "/srv/dataset",
+            "/srv/dataset/a",
+            "/srv/50%",
+        ] {
+            let error = config(&format!("folder = {folder:?}")).unwrap_err();
+            assert!(error.contains("line 3: tables.folder: "), "{error}");
         }
     }
 

@@ -2,11 +2,12 @@
 //! seals them as files of a dataset, and serves the dataset.
 //!
 //! A batch's journey: [`http`] authenticates the sender and decodes the batch, [`journal`] makes it durable,
-//! and the sender gets the acknowledgement. Later [`sealer`] moves the batch into the dataset, and
-//! [`publish`] copies the dataset to an object store. [`hosts`] keeps the progress of each host.
+//! and the sender gets the acknowledgement. Later [`sealer`] moves the batch into the dataset, [`publish`]
+//! copies the dataset to an object store, and [`tables`] publishes it as Iceberg tables. [`hosts`] keeps the
+//! progress of each host.
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `ask`, `http`, `config`, `args`, `sealer`,
-//! `hosts`, `publish`, `journal`, `upkeep`, `wording`, `error`.
+//! `hosts`, `publish`, `tables`, `journal`, `upkeep`, `wording`, `error`.
 
 pub mod args;
 pub mod ask;
@@ -18,6 +19,7 @@ pub mod journal;
 pub mod publish;
 pub mod run;
 pub mod sealer;
+pub mod tables;
 pub mod upkeep;
 mod wording;
 

@@ -8,6 +8,7 @@ use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
+use crate::tables::TablePublisher;
 use gleaner_daemon::listen::{
     Limits, Signals, allow_descriptors, follow_files, serve, until_ended,
 };
@@ -116,7 +117,10 @@ impl Collector {
             config.seal.clone(),
             publisher.transpose()?,
         )?;
-        let app = Arc::new(App::new(config, hosts, journal, sealer.clone()));
+        let tables = config.tables.as_ref();
+        let tables = tables.map(|to| TablePublisher::start(&config.dataset, to));
+        let app = App::new(config, hosts, journal, sealer.clone(), tables.transpose()?);
+        let app = Arc::new(app);
         let (tls, local) = runtime.block_on(listen(config, Arc::clone(&app)))?;
         Ok(Self {
             tls,

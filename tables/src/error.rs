@@ -1,6 +1,7 @@
 //! Errors of publishing; each has its place and a remedy.
 
 use gleaner_dataset::DatasetError;
+use gleaner_schemas::units::Bytes;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,6 +31,21 @@ pub enum TableError {
         location: String,
         /// Description of the fault.
         detail: &'static str,
+    },
+    /// The disk has no room for the next file.
+    #[error(
+        "{} has {} of free disk space, but publishing needs {}; free disk space, or name a folder on another disk",
+        folder.display(),
+        Bytes::from(*free_bytes),
+        Bytes::from(*needed_bytes)
+    )]
+    NoRoom {
+        /// Path of the folder.
+        folder: PathBuf,
+        /// Free bytes on the folder's disk.
+        free_bytes: u64,
+        /// Expected bytes of the next file, and the bytes that must stay free.
+        needed_bytes: u64,
     },
     /// A table's metadata cannot be parsed, or another program changed the table.
     #[error("{} is damaged or was written by another program ({detail}); remove the table's folder, and publish again", path.display())]

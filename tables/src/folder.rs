@@ -44,7 +44,11 @@ impl Folder {
             Some(location) => location.trim_end_matches('/').to_owned(),
             None => format!("file://{}", root.display()),
         };
-        check(&location, &root)?;
+        if root.to_str().is_none() {
+            let detail = "the folder's path is not UTF-8";
+            return Err(TableError::Location { location, detail });
+        }
+        check_location(&location)?;
         let is_ours = root.join(MARK).is_file();
         let entries = fs::read_dir(&root).and_then(|dir| dir.collect::<io::Result<Vec<_>>>());
         let entries = entries.map_err(TableError::io("list folder", &root))?;
@@ -83,6 +87,22 @@ impl Folder {
         }
     }
 
+    /// Checks that the disk has room for a file of `file_bytes`, and still `reserve_bytes` after that.
+    pub(crate) fn check_room(&self, file_bytes: u64, reserve_bytes: u64) -> Result<()> {
+        let disk = rustix::fs::statvfs(self.root.as_path()).map_err(io::Error::from);
+        let disk = disk.map_err(TableError::io("look at", &self.root))?;
+        let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let needed_bytes = file_bytes.saturating_add(reserve_bytes);
+        if free_bytes >= needed_bytes {
+            return Ok(());
+        }
+        Err(TableError::NoRoom {
+            folder: self.root.clone(),
+            free_bytes,
+            needed_bytes,
+        })
+    }
+
     /// Lists the tables, each by its name and the name of its newest metadata. Readers that join tables find here
     /// versions that belong together.
     pub(crate) fn mark(&self, tables: &[(&str, String)]) -> Result<()> {
@@ -98,17 +118,17 @@ impl Folder {
     }
 }
 
-/// Checks that readers understand the location as it is written.
-fn check(location: &str, root: &Path) -> Result<()> {
+/// Checks that readers understand a URL of published tables as it is written.
+///
+/// # Errors
+/// [`TableError::Location`].
+pub fn check_location(location: &str) -> Result<()> {
     let refuse = |detail| {
         Err(TableError::Location {
             location: location.to_owned(),
             detail,
         })
     };
-    if root.to_str().is_none() {
-        return refuse("the folder's path is not UTF-8");
-    }
     if !location.contains("://") {
         return refuse("write a URL such as s3://bucket/prefix or file:///srv/tables");
     }

@@ -25,6 +25,7 @@ mod iceberg;
 mod publish;
 
 pub use error::{Result, TableError};
+pub use folder::check_location;
 pub use publish::{Options, Progress, PublishSummary, publish};
 
 /// Default time for which replaced snapshots and their files stay.

@@ -19,12 +19,14 @@ const US_PER_MS: i64 = 1000;
 const SOURCES: &str = "gleaner.sources";
 
 /// Options of a publication.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// URL under which readers find the folder, if not by its path; for tables that are copied elsewhere.
     pub location: Option<String>,
     /// Time for which replaced snapshots and their files stay.
     pub grace: Duration,
+    /// Bytes that stay free on the folder's disk: a Parquet file is written only if they remain free after it.
+    pub reserve_bytes: u64,
 }
 
 impl Default for Options {
@@ -32,6 +34,7 @@ impl Default for Options {
         Self {
             location: None,
             grace: crate::GRACE,
+            reserve_bytes: 0,
         }
     }
 }
@@ -72,7 +75,7 @@ pub struct PublishSummary {
 ///
 /// # Errors
 /// [`TableError::NotEmpty`] for a folder with other files; [`TableError::Locked`] while another program publishes
-/// there; errors of reading or writing, which leave the tables readable.
+/// there; [`TableError::NoRoom`] for a full disk; errors of reading or writing. All leave the tables readable.
 pub fn publish(
     root: &Path,
     out_dir: &Path,
@@ -92,6 +95,7 @@ pub fn publish(
             folder: &folder,
             now_ms: ms(since_1970),
             grace_ms: ms(options.grace),
+            reserve_bytes: options.reserve_bytes,
         };
         match run.publish(&mut progress) {
             // The file was merged meanwhile. Parquet files written so far are found again.
@@ -111,6 +115,7 @@ struct Run<'a> {
     folder: &'a Folder,
     now_ms: i64,
     grace_ms: i64,
+    reserve_bytes: u64,
 }
 
 impl Run<'_> {
@@ -231,6 +236,8 @@ impl Run<'_> {
         folder: &TableFolder,
         name: &str,
     ) -> Result<()> {
+        // A Parquet file is about as long as the dataset's file.
+        self.folder.check_room(entry.bytes, self.reserve_bytes)?;
         let schema = convert::arrow_schema(&wanted.table, &wanted.schema.0);
         let rows = self.dataset.scan_file(&wanted.table, entry)?;
         let unfinished = folder.create(name)?;

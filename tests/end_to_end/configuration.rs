@@ -266,6 +266,12 @@ collector | local_listen = "0.0.0.0:7480" | no loopback address
 collector | listen = "0.0.0.0:7443" | listen needs TLS
 collector | local_listen = "none" | nothing to listen on
 collector | [retention] ⏎ thin_to = "soon" | soon
+collector | [tables] ⏎ folder = "tables" | line 2: tables.folder: & no absolute path
+collector | dataset = "/d" ⏎ [tables] ⏎ folder = "/d/tables" | line 3: tables.folder: & contain each other
+collector | dataset = "/t/dataset" ⏎ [tables] ⏎ folder = "/t" | line 3: tables.folder: & contain each other
+collector | [tables] ⏎ folder = "/t" ⏎ location = "/t" | line 3: tables.location: & s3://bucket
+collector | [tables] ⏎ every = "5ms" | line 2: tables.every: & too short
+collector | [tables] ⏎ place = "/t" | line 2: unknown field `place`
 recruiter | listen = "0.0.0.0:1" | 0.0.0.0:1 & loopback & gleaner pki init
 recruiter | local_listen = "10.0.0.1:1" | 10.0.0.1:1 & loopback
 recruiter | local_listen = "none" | nothing to listen on

@@ -10,6 +10,7 @@ pub(super) fn run(args: &Export, dataset: &Path) -> anyhow::Result<()> {
     let options = Options {
         location: args.iceberg.location.clone(),
         grace: args.iceberg.grace.unwrap_or(GRACE),
+        ..Options::default()
     };
     let bar = gleaner_terminal::bar("export", 1);
     let progress = |p: &Progress<'_>| {

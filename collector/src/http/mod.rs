@@ -27,6 +27,7 @@ use crate::hosts::Hosts;
 use crate::journal::Journal;
 use crate::now_ms;
 use crate::sealer::Sealer;
+use crate::tables::TablePublisher;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -54,6 +55,8 @@ pub(crate) struct App {
     pub(crate) hosts: Arc<Hosts>,
     journal: Journal,
     sealer: Sealer,
+    /// Publisher of Iceberg tables, if they are configured.
+    tables: Option<TablePublisher>,
     dataset: PathBuf,
     extents: Extents,
     /// TLS configuration with the certificate shown to clients; unset without TLS.
@@ -86,6 +89,7 @@ impl App {
         hosts: Arc<Hosts>,
         journal: Journal,
         sealer: Sealer,
+        tables: Option<TablePublisher>,
     ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let certificates = config.listen.as_ref().map(|(_, certificates)| certificates);
@@ -93,6 +97,7 @@ impl App {
             hosts,
             journal,
             sealer,
+            tables,
             dataset: config.dataset.clone(),
             extents: Extents::default(),
             trust: OnceLock::new(),

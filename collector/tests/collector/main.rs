@@ -4,6 +4,7 @@
 mod damage;
 mod disk;
 mod hostile;
+mod iceberg;
 mod intake;
 mod killed;
 mod made;

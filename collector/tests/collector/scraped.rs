@@ -135,16 +135,22 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     );
 }
 
-/// Starts a collector that has all metrics, since it has published its dataset.
+/// Starts a collector that has all metrics, since it has published its dataset, also as Iceberg tables.
 fn publishing(folder: &Path) -> Collector {
     let mirror = folder.join("mirror");
     std::fs::create_dir(&mirror).unwrap();
-    let config = format!("publish = \"file://{}\"", mirror.display());
+    let config = format!(
+        "disk_reserve = \"1MiB\"\npublish = \"file://{}\"\n[tables]\nfolder = {:?}\nevery = \"1s\"",
+        mirror.display(),
+        folder.join("tables")
+    );
     let collector = Collector::start(folder, &config);
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=2)).0, 200);
     collector.seal();
     wait_for("the dataset to be published", || {
-        collector.get("/v1/status").1["publish"]["last_published_time_ms"].is_i64()
+        let status = collector.get("/v1/status").1;
+        let is_published = |copy: &str| status[copy]["last_published_time_ms"].is_i64();
+        is_published("publish") && is_published("tables")
     });
     collector
 }

@@ -318,7 +318,7 @@ fn leavings_of_a_killed_program_are_used_or_removed() {
 }
 
 #[test]
-fn a_foreign_folder_a_lock_and_damaged_metadata_are_refused() {
+fn a_foreign_folder_a_lock_a_full_disk_and_damaged_metadata_are_refused() {
     let setting = Setting::new();
     setting.seal(1..3);
     fs::create_dir(setting.tables()).unwrap();
@@ -351,8 +351,25 @@ fn a_foreign_folder_a_lock_and_damaged_metadata_are_refused() {
     );
     assert!(matches!(moved, Err(TableError::Location { .. })));
 
+    let options = Options {
+        reserve_bytes: u64::MAX,
+        ..Options::default()
+    };
+    setting.seal(3..5);
+    let full = publish(
+        &setting.dataset(),
+        &setting.tables(),
+        &options,
+        setting.now,
+        |_| (),
+    );
+    assert!(matches!(full, Err(TableError::NoRoom { .. })));
+    let is_begun = |name: &String| name.ends_with(".unfinished");
+    assert!(!setting.files().keys().any(is_begun));
+    assert_eq!(setting.publish().written_files, 1);
+
     fs::write(
-        setting.tables().join("samples/metadata/v1.metadata.json"),
+        setting.tables().join("samples/metadata/v2.metadata.json"),
         "{}",
     )
     .unwrap();

@@ -190,6 +190,23 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         "Batches set aside in the journal because they could not be sealed",
         seal.set_aside_batches_count,
     );
+    if let Some(tables) = &status.tables {
+        counter(
+            "tables_written_files",
+            "Parquet files written for the Iceberg tables",
+            tables.written_files_count,
+        );
+        counter(
+            "tables_versions",
+            "New versions of Iceberg tables",
+            tables.versions_count,
+        );
+        counter(
+            "tables_failures",
+            "Failed publications of the Iceberg tables",
+            tables.failures_count,
+        );
+    }
     registry.register_with_unit(
         "lost_journal",
         "Bytes of the journal that were lost to damage on the disk",
@@ -263,7 +280,20 @@ fn measured(registry: &mut Registry, status: &Status) {
                 .and_then(|p| p.last_published_time_ms),
         ),
     ];
-    for (name, help, ms) in times {
+    let tables = status.tables.as_ref();
+    let of_tables = [
+        (
+            "tables_last_published_timestamp",
+            "Last time when the Iceberg tables were brought up to date, since 1970-01-01 UTC",
+            tables.and_then(|tables| tables.last_published_time_ms),
+        ),
+        (
+            "tables_duration",
+            "Duration of the last successful publication of the Iceberg tables",
+            tables.and_then(|tables| i64::try_from(tables.last_duration_ms?).ok()),
+        ),
+    ];
+    for (name, help, ms) in times.into_iter().chain(of_tables) {
         if let Some(ms) = ms {
             let time = ConstGauge::new(seconds(ms));
             registry.register_with_unit(name, help, Unit::Seconds, time);

@@ -5,6 +5,7 @@ use super::problem::Problem;
 use crate::hosts::Host;
 use crate::publish;
 use crate::sealer::Progress;
+use crate::tables::TableProgress;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -50,6 +51,8 @@ pub struct Status {
     pub(crate) seal: Progress,
     /// State of the copy on an object store; absent if none is configured.
     pub(crate) publish: Option<publish::Progress>,
+    /// State of the Iceberg tables; absent if none are configured.
+    pub(crate) tables: Option<TableProgress>,
     /// Number of hosts.
     pub hosts_count: u64,
     /// Number of hosts not heard for longer than their sample intervals explain. Some of them may have been

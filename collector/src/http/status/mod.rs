@@ -12,6 +12,7 @@ use super::refusal::Refusal;
 use crate::hosts::Host;
 use crate::journal::free_bytes;
 use crate::now_ms;
+use crate::tables::TablePublisher;
 use axum::Json;
 use axum::extract::{Extension, State as Shared};
 use gleaner_daemon::listen::Caller;
@@ -55,6 +56,7 @@ pub(super) fn read(app: &App) -> Status {
         certificate_expiry_time_ms: app.trust.get().map(|trust| ms_of(trust.dates().until)),
         seal: app.sealer.progress(),
         publish: app.sealer.published(),
+        tables: app.tables.as_ref().map(TablePublisher::progress),
         hosts_count: hosts.len() as u64,
         hosts_silent_count: hosts.iter().filter(|host| host.is_silent).count() as u64,
         hosts_by_state: BTreeMap::new(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Severity {
     /// The collector fails now, or will soon.
     Fault,
-    /// Some hosts or the object store need attention; the collector works.
+    /// Some hosts, the object store or the Iceberg tables need attention; the collector works.
     Warning,
     /// A fact worth knowing, which harms nothing.
     Notice,
@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     BatchesSetAside,
     /// The copy on an object store cannot be updated.
     CannotPublish,
+    /// The Iceberg tables cannot be updated.
+    CannotPublishTables,
     /// Hosts were rejected at their last attempt.
     HostsRejected,
     /// Hosts were not heard recently.
@@ -60,7 +62,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::CannotSeal,
         Self::CannotMerge,
         Self::DatasetUnreadable,
@@ -71,6 +73,7 @@ impl Kind {
         Self::DatasetDamaged,
         Self::BatchesSetAside,
         Self::CannotPublish,
+        Self::CannotPublishTables,
         Self::HostsRejected,
         Self::HostsSilent,
         Self::ClocksWrong,
@@ -79,9 +82,11 @@ impl Kind {
 
     pub(crate) fn severity(self) -> Severity {
         match self {
-            Self::CannotPublish | Self::HostsRejected | Self::HostsSilent | Self::ClocksWrong => {
-                Severity::Warning
-            }
+            Self::CannotPublish
+            | Self::CannotPublishTables
+            | Self::HostsRejected
+            | Self::HostsSilent
+            | Self::ClocksWrong => Severity::Warning,
             Self::SeveralVersions => Severity::Notice,
             _ => Severity::Fault,
         }
@@ -110,6 +115,7 @@ impl Kind {
             Self::DatasetDamaged => "dataset_damaged",
             Self::BatchesSetAside => "batches_set_aside",
             Self::CannotPublish => "cannot_publish",
+            Self::CannotPublishTables => "cannot_publish_tables",
             Self::HostsRejected => "hosts_rejected",
             Self::HostsSilent => "hosts_silent",
             Self::ClocksWrong => "clocks_wrong",

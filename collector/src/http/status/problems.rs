@@ -85,6 +85,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
         ));
     }
     found.extend(publishing(status));
+    found.extend(tables(status));
     found.extend(rejected(status));
     found.extend(silent(status));
     found.extend(clocks(status));
@@ -145,6 +146,23 @@ fn publishing(status: &Status) -> Option<Problem> {
             "The collector retries and then catches up ({}, {}); nothing is lost here.",
             count(publish.pending_files_count, "file"),
             Bytes::from(publish.pending_bytes)
+        ),
+    ))
+}
+
+fn tables(status: &Status) -> Option<Problem> {
+    let tables = status.tables.as_ref()?;
+    let reason = tables.failure.as_ref()?;
+    let since = match tables.last_published_time_ms {
+        Some(last_ms) => format!("were last updated on {} UTC", utc(last_ms)),
+        None => "have not been updated since the collector started".to_owned(),
+    };
+    Some(problem(
+        Kind::CannotPublishTables,
+        format!("The Iceberg tables cannot be published: {reason}."),
+        format!(
+            "The tables in {} {since}. The collector retries; nothing is lost in the dataset.",
+            tables.folder
         ),
     ))
 }
@@ -334,6 +352,7 @@ mod tests {
     use super::*;
     use crate::publish;
     use crate::sealer::Progress;
+    use crate::tables::TableProgress;
 
     const NOW_MS: i64 = 1_800_000_000_000;
     const GIB: u64 = 1 << 30;
@@ -359,6 +378,7 @@ mod tests {
             certificate_expiry_time_ms: None,
             seal: Progress::default(),
             publish: None,
+            tables: None,
             hosts_count: 0,
             hosts_silent_count: 0,
             hosts_by_state: BTreeMap::new(),
@@ -428,6 +448,10 @@ mod tests {
                 failure: Some("no route".to_owned()),
                 ..publish::Progress::default()
             }),
+            tables: Some(TableProgress {
+                failure: Some("no room".to_owned()),
+                ..TableProgress::default()
+            }),
             ..well()
         };
         let expected = [
@@ -438,6 +462,7 @@ mod tests {
             Kind::DatasetDamaged,
             Kind::BatchesSetAside,
             Kind::CannotPublish,
+            Kind::CannotPublishTables,
         ];
         assert_eq!(kinds(&status), expected);
     }
