@@ -59,16 +59,17 @@ impl SweepPart {
         })
     }
 
-    /// Adds the runs of another part of the same sweep. `origin` names the other part, for errors.
+    /// This part with the runs of another part of the same sweep. Runs that both have count once. `origin` names
+    /// the other part's file, for errors.
     ///
     /// # Errors
     /// [`SweepError::Part`] with [`SweepPartError::OtherSweep`], or with [`SweepPartError::OtherResults`] if a
     /// run of both parts has different results.
-    pub fn merge(&mut self, other: Self, origin: &str) -> Result<(), SweepError> {
-        self.add(other).map_err(of_part(origin))
+    pub fn merge(self, other: Self, origin: &str) -> Result<Self, SweepError> {
+        self.with(other).map_err(of_part(origin))
     }
 
-    fn add(&mut self, other: Self) -> Result<(), SweepPartError> {
+    fn with(mut self, other: Self) -> Result<Self, SweepPartError> {
         if let Some(difference) = self.difference(&other) {
             return Err(SweepPartError::OtherSweep { difference });
         }
@@ -84,7 +85,7 @@ impl SweepPart {
                 }
             }
         }
-        Ok(())
+        Ok(self)
     }
 
     /// First difference between the sweeps of two parts, in words; `None` if they are the same.

@@ -49,7 +49,7 @@ fn merged<'a>(stored: impl IntoIterator<Item = &'a String>) -> Result<SweepPart,
     let mut parts = parts.map(|(at, text)| SweepPart::from_bytes(text.as_bytes(), &at.to_string()));
     let mut all = parts.next().unwrap()?;
     for (at, part) in (1..).zip(parts) {
-        all.merge(part?, &at.to_string())?;
+        all = all.merge(part?, &at.to_string())?;
     }
     Ok(all)
 }
