@@ -15,8 +15,8 @@
 //!   read once.
 //! - `run`: runs all cases, and reads hosts once for each set of settings. The number of threads does not
 //!   change the rows.
-//! - `part`: results of some runs, which can be stored and merged; `sweep_summary`: properties of a sweep that its
-//!   results show.
+//! - `part`: results of some runs, which can be stored and merged; `sweep_summary`: properties of a sweep that
+//!   its results show.
 //! - `measure`: the list of an outcome's figures, with unit and meaning; `row`: these figures over the seeds.
 
 mod borrowers;

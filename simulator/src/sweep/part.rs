@@ -1,7 +1,7 @@
 //! Parts of a sweep: results of some of its runs, which can be stored, sent and merged.
 //!
-//! The merged parts give the rows of one process, whatever the parts, their order and their repetitions: a run
-//! gives the same results each time, and rows are made from the results of all runs in the plan's order.
+//! The merged parts give the rows of one process, whatever the parts, their order and their repetitions: a
+//! run gives the same results each time, and rows are made from the results of all runs in the plan's order.
 //!
 //! A stored part is text: a fixed line, a line with version and hash, a line of JSON. Figures survive it
 //! unchanged.
@@ -34,8 +34,8 @@ pub struct SweepPart {
 }
 
 impl SweepPart {
-    /// Simulates `runs`, one of `parts_count` parts by [`Plan::runs_of_part`](super::Plan::runs_of_part), on the
-    /// plan's datasets. Calls the progress function with the number of finished simulations.
+    /// Simulates `runs`, one of `parts_count` parts ([`Plan::runs_of_part`](super::Plan::runs_of_part)), on
+    /// the plan's datasets. Calls the progress function with the number of finished simulations.
     ///
     /// # Errors
     /// The errors of [`run`](super::run()); a program that did not end is none of them.
@@ -59,12 +59,12 @@ impl SweepPart {
         })
     }
 
-    /// This part with the runs of another part of the same sweep. Runs that both have count once. `origin` names
-    /// the other part's file, for errors.
+    /// Returns this part with the runs of another part of the same sweep. Runs that both have count once.
+    /// `origin` names the other part's file, for errors.
     ///
     /// # Errors
-    /// [`SweepError::Part`] with [`SweepPartError::OtherSweep`], or with [`SweepPartError::OtherResults`] if a
-    /// run of both parts has different results.
+    /// [`SweepError::Part`] with [`SweepPartError::OtherSweep`], or with [`SweepPartError::OtherResults`] if
+    /// the parts have different results of the same run.
     pub fn merge(self, other: Self, origin: &str) -> Result<Self, SweepError> {
         self.with(other).map_err(of_part(origin))
     }
@@ -191,7 +191,7 @@ fn of_part(origin: &str) -> impl FnOnce(SweepPartError) -> SweepError {
     move |source| SweepError::Part { origin, source }
 }
 
-/// Hashes of everything that the runs read: of the datasets' files up to the simulation's end, and of the streams.
+/// Hashes of everything that the runs read: the datasets' files up to the simulation's end, and the streams.
 fn inputs(
     summary: &SweepSummary,
     clusters: &[Cluster],
