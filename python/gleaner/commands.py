@@ -169,8 +169,9 @@ def simulate(
     ``{"placement": ["random", "spread"]}``; ``program`` and ``seed`` one or several; ``from_`` and ``days`` the simulated
     time. ``page`` is an HTML file to write as well, ``jobs`` the number of concurrent simulations (one per CPU).
 
-    With ``parts``, the runs are divided into that many tasks of about the same cost, which ``executor`` runs as for
-    :func:`gleaner.analyze_in_parts`, by default in new processes. The result is the same, byte for byte.
+    With ``parts`` or ``executor``, the runs are divided into ``parts`` tasks of about the same cost (default: the number
+    of CPUs). ``executor`` runs the tasks as for :func:`gleaner.analyze_in_parts`, by default in new processes. The result
+    is the same, byte for byte.
 
     The text of the result is the output of ``gleaner simulate --json -``; ``["rows"]`` has a record per program,
     dataset and combination of settings. See docs/simulator.md.

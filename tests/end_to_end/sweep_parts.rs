@@ -66,10 +66,10 @@ fn parts_of_several_processes_are_one_sweep_to_the_byte() {
         ["part-3", "part-1", "part-2", "part-2"],
     ] {
         let files = ["--csv", "merged.csv", "--page", "merged.html"];
-        let table = run(&[&["merge"], &parts[..], &files].concat());
+        let table = run(&[&["merge"][..], &parts, &files].concat());
         let merged = [table, read("merged.csv"), read("merged.html")];
         assert!(merged == whole, "{parts:?} give other files");
-        let json = run(&[&["merge", "--json"], &parts[..]].concat());
+        let json = run(&[&["merge", "--json"][..], &parts].concat());
         assert!(
             json == read("whole.json"),
             "{parts:?} give another document"

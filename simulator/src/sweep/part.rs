@@ -179,10 +179,10 @@ fn decode(bytes: &[u8]) -> Result<SweepPart, SweepPartError> {
     let is_of_plan = |(run, results): (&usize, &RunResults)| {
         *run < plan.runs() && results.values.len() == MEASURES.len()
     };
-    match part.runs.iter().all(is_of_plan) {
-        true => Ok(part),
-        false => Err(SweepPartError::Damaged),
+    if !part.runs.iter().all(is_of_plan) {
+        return Err(SweepPartError::Damaged);
     }
+    Ok(part)
 }
 
 /// Makes a function for `map_err`, for a part from `origin`.
