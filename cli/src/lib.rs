@@ -2,8 +2,8 @@
 //! the Python package call this crate.
 //!
 //! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`,
-//! `demo`, `explain`, `import`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
-//! `report`, `merge`, `analyze`, `owner`, `top`, `tables`, `values`.
+//! `demo`, `explain`, `import`, `merge`, `pki`, `schema`, `simulate`, `synth`, `doctor`,
+//! `export`, `report`, `analyze`, `owner`, `top`, `tables`, `values`.
 
 mod analyze;
 mod args;

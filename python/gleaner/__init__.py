@@ -18,8 +18,8 @@ Values of options, everywhere in this package:
 - options that the command takes several times: one value, or a list.
 
 A failure raises :class:`gleaner.Error` with the text that the command prints. :mod:`gleaner.parts` analyses ranges of
-hosts in several processes, :mod:`gleaner.spark` on a Spark cluster; :mod:`gleaner.regions` keeps parts of files in
-other hosts' memory.
+hosts, and simulates runs, in several processes, :mod:`gleaner.spark` on a Spark cluster; :mod:`gleaner.regions` keeps
+parts of files in other hosts' memory.
 """
 
 from ._gleaner import VERSION as __version__

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _gleaner
 from ._options import AnyPath, Length, Thresholds, Time, arguments, parameters, path_of, several, time
 from .dataset import Dataset
 from .findings import Document, Findings
+from .parts import Map, simulated
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -157,6 +159,8 @@ def simulate(
     days: float | None = None,
     jobs: int | None = None,
     page: AnyPath | None = None,
+    parts: int | None = None,
+    executor: Union[Executor, Map, None] = None,
 ) -> Document:
     """Simulates lending on a dataset's hosts, and returns benefit and cost.
 
@@ -165,26 +169,43 @@ def simulate(
     ``{"placement": ["random", "spread"]}``; ``program`` and ``seed`` one or several; ``from_`` and ``days`` the simulated
     time. ``page`` is an HTML file to write as well, ``jobs`` the number of concurrent simulations (one per CPU).
 
+    With ``parts`` or ``executor``, the runs are divided into ``parts`` tasks of about the same cost (default: the number
+    of CPUs). ``executor`` runs the tasks as for :func:`gleaner.analyze_in_parts`, by default in new processes. The result
+    is the same, byte for byte.
+
     The text of the result is the output of ``gleaner simulate --json -``; ``["rows"]`` has a record per program,
     dataset and combination of settings. See docs/simulator.md.
     """
-    if isinstance(dataset, Mapping):
-        datasets = [f"{name}={path_of(one)}" for name, one in dataset.items()]
-    else:
-        datasets = [] if dataset is None else [path_of(dataset)]
     swept = [f"{key}={','.join(map(str, several(values)))}" for key, values in (sweep or {}).items()]
     options = {
-        "json": "-",
         "sweep": swept,
-        "dataset": datasets,
+        "dataset": _datasets(dataset),
         "program": program,
         "seed": seed,
         "from_": from_,
         "days": days,
         "jobs": jobs,
-        "page": page,
     }
-    return Document(_gleaner.run(["simulate", *arguments(options), "--", os.fspath(scenario)]))
+    if parts is not None or executor is not None:
+        return Document(simulated([*arguments(options), "--", _everywhere(scenario)], page, parts, executor))
+    outputs = arguments({"json": "-", "page": page})
+    return Document(_gleaner.run(["simulate", *arguments(options), *outputs, "--", os.fspath(scenario)]))
+
+
+def _datasets(dataset: Dataset | AnyPath | Mapping[str, Dataset | AnyPath] | None) -> list[str]:
+    """Datasets of a simulation as the command takes them, with paths that every process has."""
+    if dataset is None:
+        return []
+    named = dataset if isinstance(dataset, Mapping) else {os.path.basename(os.path.abspath(path_of(dataset))): dataset}
+    return [f"{name}={os.path.abspath(path_of(one))}" for name, one in named.items()]
+
+
+def _everywhere(scenario: AnyPath) -> str:
+    """A scenario for processes with other current folders: its file's absolute path, or its name."""
+    text = os.fspath(scenario)
+    # A shipped scenario's name has neither a folder nor an ending.
+    is_file = os.path.dirname(text) or os.path.splitext(text)[1]
+    return os.path.abspath(text) if is_file else text
 
 
 def run(*command: AnyPath) -> str:

@@ -1,20 +1,23 @@
-"""Analysis by ranges of hosts: in several processes, on Ray, or on any other executor.
+"""Analysis by ranges of hosts, and simulation by runs: in several processes, on Ray, or on any other executor.
 
-Each task reads the hosts of one range and returns a part of the findings; parts are merged into the findings, which are
-the same, byte for byte, as those of one process. A lost or repeated task changes nothing.
+Each task of an analysis reads the hosts of one range and returns a part of the findings; parts are merged into the
+findings, which are the same, byte for byte, as those of one process. Each task of a simulation (:func:`gleaner.simulate`
+with ``parts``) does some of its runs. A lost or repeated task changes nothing.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from . import _gleaner
-from ._options import AnyPath, parameters, path_of
+from ._options import AnyPath, arguments, parameters, path_of
 from .findings import Findings
 
 if TYPE_CHECKING:
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
 
 Task: TypeAlias = tuple[str, str]
 """Folder of the dataset, and the plan of a part as JSON: parameters with all defaults chosen, and the part's hosts."""
-Map: TypeAlias = Callable[[Callable[[Task], bytes], Sequence[Task]], Iterable[bytes]]
+Work: TypeAlias = Callable[[Any], bytes]
+"""Function of a task, which returns a part."""
+Map: TypeAlias = Callable[[Work, Sequence[Any]], Iterable[bytes]]
 """Function like the built-in ``map``: returns the function's result for each task, in the tasks' order."""
 
 _ATTEMPTS = 3
@@ -56,7 +61,7 @@ def analyze_in_parts(
     New processes import the script that starts them: its calls belong under ``if __name__ == "__main__":``.
     """
     whole = tasks(dataset, (os.cpu_count() or 1) if parts is None else parts, options)
-    return finished(results(whole, executor))
+    return finished(results(analyze_range, whole, executor))
 
 
 def tasks(dataset: Dataset | AnyPath, parts: int | None, options: AnalyzeOptions) -> list[Task]:
@@ -80,15 +85,40 @@ def finished(parts: Sequence[bytes]) -> Findings:
     return Findings(_gleaner.finish(_gleaner.merge(list(parts))))
 
 
-def results(whole: Sequence[Task], executor: Union[Executor, Map, None]) -> list[bytes]:
+def simulate_runs(task: Sequence[str]) -> bytes:
+    """Part of a simulation: some of its runs. ``task`` has the arguments of ``gleaner simulate``, with ``--part``."""
+    return _gleaner.run(["simulate", "--output=-", *task]).encode()
+
+
+def simulated(options: Sequence[str], page: AnyPath | None, parts: int | None, executor: Union[Executor, Map, None]) -> str:
+    """JSON of a simulation whose runs are divided into ``parts`` tasks (default: the number of CPUs).
+
+    ``options`` are arguments of ``gleaner simulate``, with paths that every worker has; ``page`` is a file to write.
+    """
+    parts = (os.cpu_count() or 1) if parts is None else parts
+    if parts < 1:
+        raise ValueError(f"parts is {parts}: give 1 or more")
+    # The command would find this out after the runs only.
+    if page is not None and not (folder := Path(page).parent).is_dir():
+        raise _gleaner.Error(f"cannot write in {folder}: there is no such folder")
+    whole = [(f"--part={number}/{parts}", *options) for number in range(1, parts + 1)]
+    with tempfile.TemporaryDirectory() as stored:
+        files = []
+        for number, part in enumerate(results(simulate_runs, whole, executor)):
+            files.append(os.path.join(stored, str(number)))
+            Path(files[-1]).write_bytes(part)
+        return _gleaner.run(["merge", "--json", *arguments({"page": page}), "--", *files])
+
+
+def results(work: Work, whole: Sequence[Any], executor: Union[Executor, Map, None]) -> list[bytes]:
     """Results of the tasks, in their order."""
     if executor is None and len(whole) == 1:
-        return [analyze_range(whole[0])]
+        return [work(whole[0])]
     if executor is None:
-        return _tried(whole, lambda: ProcessPoolExecutor(min(len(whole), os.cpu_count() or 1), _processes()))
+        return _tried(work, whole, lambda: ProcessPoolExecutor(min(len(whole), os.cpu_count() or 1), _processes()))
     if isinstance(executor, Executor):
-        return _tried(whole, lambda: nullcontext(executor))
-    return list(executor(analyze_range, whole))
+        return _tried(work, whole, lambda: nullcontext(executor))
+    return list(executor(work, whole))
 
 
 def _processes() -> Any:
@@ -96,13 +126,13 @@ def _processes() -> Any:
     return multiprocessing.get_context("spawn")
 
 
-def _tried(whole: Sequence[Task], opened: Callable[[], Any]) -> list[bytes]:
+def _tried(work: Work, whole: Sequence[Any], opened: Callable[[], Any]) -> list[bytes]:
     """Runs the tasks on an executor, and those again that failed with their worker."""
     done: dict[int, bytes] = {}
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             with opened() as executor:
-                _run(whole, executor, done)
+                _run(work, whole, executor, done)
             break
         except Exception as error:
             if isinstance(error, _gleaner.Error) or attempt == _ATTEMPTS:
@@ -110,14 +140,14 @@ def _tried(whole: Sequence[Task], opened: Callable[[], Any]) -> list[bytes]:
     return [done[at] for at in range(len(whole))]
 
 
-def _run(whole: Sequence[Task], executor: Executor, done: dict[int, bytes]) -> None:
+def _run(work: Work, whole: Sequence[Any], executor: Executor, done: dict[int, bytes]) -> None:
     """Adds the results of the tasks that are not done yet. Raises the last failure, after the other tasks."""
     pending: dict[int, Future[bytes]] = {}
     failure: Exception | None = None
     try:
         for at, task in enumerate(whole):
             if at not in done:
-                pending[at] = executor.submit(analyze_range, task)
+                pending[at] = executor.submit(work, task)
     except BrokenExecutor as error:
         failure = error
     for at, future in pending.items():

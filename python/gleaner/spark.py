@@ -1,23 +1,24 @@
-"""Analysis on a Spark cluster, by ranges of hosts.
+"""Analysis on a Spark cluster by ranges of hosts, and simulation by runs.
 
-Each task of Spark runs the package's own code on the hosts of one range: every executor needs the package, and the
-dataset's folder under the same path. Spark repeats lost tasks; a repeated task returns the same bytes.
+Each task of Spark runs the package's own code on the hosts of one range, or some runs of a simulation: every executor
+needs the package, and the dataset's folder under the same path. Spark repeats lost tasks; a repeated task returns the
+same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _gleaner
+from . import _gleaner, commands
 from ._frames import needed
 from ._options import AnyPath
-from .findings import Findings
-from .parts import Task, analyze_in_parts, analyze_range, finished, tasks
+from .findings import Document, Findings
+from .parts import Work, analyze_in_parts, analyze_range, finished, tasks
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import Unpack
 
     from ._options import AnalyzeOptions
@@ -47,26 +48,53 @@ def analyze(
         return analyze_in_parts(dataset, parts, **options)
     needed("pyarrow", "spark")
     whole = tasks(dataset, parts, options)
-    # One row per task, each in a partition of its own.
-    rows = spark.range(0, len(whole), numPartitions=len(whole)).mapInArrow(_analysis(whole), _ROWS)
+    rows = _rows(spark, analyze_range, whole)
     count = len(whole)
     while count > _MERGED:
         count = -(-count // _MERGED)
         grouped = rows.selectExpr(f"part div {_MERGED} as part", "part as at", "bytes").repartition(count, "part")
         rows = grouped.mapInArrow(_merging(), _ROWS)
+    return finished(_collected(rows))
+
+
+def simulate(spark: SparkSession | None, scenario: AnyPath, parts: int, **options: Any) -> Document:
+    """Simulates a scenario on Spark, and returns the document of :func:`gleaner.simulate`, byte for byte.
+
+    ``parts`` is the number of tasks; more tasks than runs gain nothing. ``options`` are those of
+    :func:`gleaner.simulate`. Every executor needs a scenario's file and its streams under the same path, too. Without
+    Spark (``spark=None``) the tasks run in processes of this machine. For wrong options, a :class:`gleaner.Error` or
+    Spark's own exception, with the same text in it, is raised.
+    """
+    if spark is None:
+        return commands.simulate(scenario, parts=parts, **options)
+    needed("pyarrow", "spark")
+
+    def on_spark(work: Work, whole: Sequence[Any]) -> Iterable[bytes]:
+        return _collected(_rows(spark, work, whole))
+
+    return commands.simulate(scenario, parts=parts, executor=on_spark, **options)
+
+
+def _rows(spark: SparkSession, work: Work, whole: Sequence[Any]) -> DataFrame:
+    """Data frame of one row per task, each in a partition of its own: the task's index and the part that it returns."""
+    return spark.range(0, len(whole), numPartitions=len(whole)).mapInArrow(_working(work, whole), _ROWS)
+
+
+def _collected(rows: DataFrame) -> list[bytes]:
+    """Parts of all rows, in the order of their indices."""
     found = {row["part"]: bytes(row["bytes"]) for row in rows.collect()}
-    return finished([found[part] for part in sorted(found)])
+    return [found[part] for part in sorted(found)]
 
 
-def _analysis(whole: list[Task]) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
-    """Function of a task: the part of the findings for each index of ``whole``."""
+def _working(work: Work, whole: Sequence[Any]) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """Function of a task: the part for each index of ``whole``."""
 
-    def analysis(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    def working(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
         for batch in batches:
             for at in batch.column(0).to_pylist():
-                yield row(at, analyze_range(whole[at]))
+                yield row(at, work(whole[at]))
 
-    return analysis
+    return working
 
 
 def _merging() -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:

@@ -28,5 +28,6 @@ mod service;
 mod shipped;
 mod simulate;
 mod surfaces;
+mod sweep_parts;
 mod synth;
 mod top;

@@ -7,21 +7,21 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-fn gleaner(folder: &Path, args: &[&str]) -> Output {
+pub(crate) fn gleaner(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(program("gleaner").unwrap());
     command.args(args).current_dir(folder).stdin(Stdio::null());
     command.output().unwrap()
 }
 
 #[track_caller]
-fn succeeded(output: Output) -> String {
+pub(crate) fn succeeded(output: Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert_eq!(said, "", "nothing beside the results");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn synth(folder: &Path) {
+pub(crate) fn synth(folder: &Path) {
     let args = [
         "synth",
         "-o",
@@ -38,7 +38,7 @@ fn synth(folder: &Path) {
 }
 
 /// Half a day of the program `lu`. Two placements and two headrooms are tried, with two seeds.
-const SCENARIO: &str = "
+pub(crate) const SCENARIO: &str = "
     about = 'a short one'
     programs = ['lu']
     from = 2026-11-17

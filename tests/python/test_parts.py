@@ -88,7 +88,7 @@ def test_a_killed_process_changes_nothing(dataset, whole, tmp_path, monkeypatch)
         def submit(self, _, task):
             return super().submit(killed, task)
 
-    assert parts.finished(parts._tried(tasks, Killed)).json == whole
+    assert parts.finished(parts._tried(parts.analyze_range, tasks, Killed)).json == whole
     assert len(opened) == 2
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import gleaner
 import gleaner.spark
 import pytest
+from test_commands import SCENARIO
 
 OPTIONS = {"bootstrap": 100}
 
@@ -31,10 +32,10 @@ def test_without_spark_processes_of_this_machine_do_it(dataset, whole):
 
 def test_a_lost_executor_changes_nothing(spark, dataset, whole, tmp_path, monkeypatch):
     marker, kill = str(tmp_path / "killed"), signal.SIGKILL
-    made = gleaner.spark._analysis
+    made = gleaner.spark._working
 
-    def killing(tasks):
-        analysis = made(tasks)
+    def killing(work, tasks):
+        working = made(work, tasks)
 
         def first_kills_its_executor(batches):
             import os  # pickled without this module, which executors do not have
@@ -42,18 +43,26 @@ def test_a_lost_executor_changes_nothing(spark, dataset, whole, tmp_path, monkey
             try:
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
-                yield from analysis(batches)
+                yield from working(batches)
                 return
             # This worker's parent is Python's daemon, whose parent is the executor.
             with open(f"/proc/{os.getppid()}/stat") as stat:
                 os.kill(int(stat.read().rsplit(")", 1)[1].split()[1]), kill)
-            yield from analysis(batches)
+            yield from working(batches)
 
         return first_kills_its_executor
 
-    monkeypatch.setattr(gleaner.spark, "_analysis", killing)
+    monkeypatch.setattr(gleaner.spark, "_working", killing)
     assert gleaner.spark.analyze(spark, dataset, 6, **OPTIONS).json == whole
     assert Path(marker).exists()
+
+
+def test_spark_simulates_the_whole(spark, dataset, tmp_path):
+    scenario = tmp_path / "short.toml"
+    scenario.write_text(SCENARIO)
+    options = {"dataset": {"lab": dataset}, "jobs": 1}
+    assert gleaner.spark.simulate(spark, scenario, 3, **options).json == gleaner.simulate(scenario, **options).json
+    assert gleaner.spark.simulate(None, scenario, 2, **options).json == gleaner.simulate(scenario, **options).json
 
 
 def test_wrong_options_are_an_error_before_any_task(dataset):

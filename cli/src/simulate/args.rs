@@ -1,5 +1,6 @@
 //! Arguments of `gleaner simulate`.
 
+use crate::values::part_of;
 use clap::Args;
 use gleaner_simulator::applications::Application;
 use gleaner_simulator::sweep::SweptKey;
@@ -19,6 +20,8 @@ use std::path::PathBuf;
   gleaner simulate mine.toml --sweep placement=random,spread --sweep recruitment.mode=paper,gentle
   gleaner simulate headroom --dataset DATASET --from 2026-11-16 --days 5 --program lu --csv headroom.csv
   gleaner simulate mine.toml --json - | jq '.rows[] | {program, gain: .gain_share.median}'
+  gleaner simulate mine.toml --part 2/7 -o part-2  # on one of seven machines
+  gleaner merge part-* --csv mine.csv              # the same as of one machine
 
 The same seeds give the same bytes of JSON and CSV for any --jobs. Keys, measures, scenarios: docs/simulator.md.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]
@@ -32,6 +35,12 @@ pub(crate) struct Simulate {
     /// Print the scenario file, and run nothing.
     #[arg(long)]
     pub(crate) print: bool,
+    /// Simulate only the runs of part I, if the runs are divided into N parts, and write the part to --output.
+    #[arg(long, value_name = "I/N", value_parser = part_of, requires = "output", conflicts_with_all = ["json", "csv", "page"])]
+    pub(crate) part: Option<(usize, usize)>,
+    /// File for the part, which `gleaner merge` reads (`-`: standard output).
+    #[arg(short, long, value_name = "FILE", requires = "part")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Instead of the scenario's")]
     pub(crate) instead: Replacements,
     #[command(flatten, next_help_heading = "Results")]

@@ -26,9 +26,9 @@ const SMALLEST_SHARE: f64 = 0.125;
 /// Maximum number of region sizes.
 const MOST_SIZES: usize = 40;
 
-/// Learns the forecasts that the cases of the plan need.
-pub(super) fn learn(plan: &Plan, clusters: &mut [Cluster]) -> anyhow::Result<()> {
-    for (at, by) in plan.forecasts() {
+/// Learns the forecasts that these runs of the plan need.
+pub(super) fn learn(plan: &Plan, runs: &[usize], clusters: &mut [Cluster]) -> anyhow::Result<()> {
+    for (at, by) in plan.forecasts(runs) {
         let Some(cluster) = clusters.get_mut(at) else {
             continue;
         };

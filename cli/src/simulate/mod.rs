@@ -4,6 +4,9 @@
 //! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, result_files, page
 //!                                               forecasts: learnt first ─┘
 //! ```
+//!
+//! With `--part`, only some of the runs are simulated, and their results are written as a part, which
+//! `gleaner merge` reads.
 
 pub(crate) mod args;
 mod forecasts;
@@ -16,19 +19,15 @@ use crate::report;
 use crate::tables::plain;
 use anyhow::bail;
 use args::Simulate;
-use gleaner_simulator::sweep::{self, Cluster, Plan, Row, ScenarioFile, SweepError};
+use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// A scenario that was run, and the rows of its results.
 pub(crate) struct Results<'a> {
-    /// Name of the scenario.
-    name: &'a str,
-    file: &'a ScenarioFile,
-    plan: &'a Plan,
-    clusters: &'a [Cluster],
-    rows: &'a [Row],
+    pub(crate) summary: &'a SweepSummary,
+    pub(crate) rows: &'a [Row],
 }
 
 pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -43,6 +42,7 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
         return Ok(());
     }
     refuse_outputs(&args.results)?;
+    refuse_folder(args.output.as_deref())?;
     let (file, folders) = scenario::read(&found, &args.instead)?;
     let plan = Plan::new(
         &file,
@@ -68,20 +68,51 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
         opened => opened,
     };
     let mut clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    forecasts::learn(&plan, &mut clusters)?;
-    let rows = rows(args, &plan, &clusters)?;
+    let (number, parts_count) = args.part.unwrap_or((1, 1));
+    let runs = plan.runs_of_part(number, parts_count);
+    forecasts::learn(&plan, &runs, &mut clusters)?;
+    let summary = SweepSummary::new(found.name, file.about, plan, &clusters);
+    let threads = args.jobs.unwrap_or_else(cpus);
+    if let Some(to) = &args.output {
+        let part = with_bar(runs.len(), |progress| {
+            SweepPart::simulate(summary, &clusters, &runs, parts_count, threads, progress)
+        })?;
+        return write_part(&part, to, output);
+    }
+    let rows = with_bar(runs.len(), |progress| {
+        sweep::run(&summary.plan, &clusters, threads, progress)
+    })?;
     let results = Results {
-        name: &found.name,
-        file: &file,
-        plan: &plan,
-        clusters: &clusters,
+        summary: &summary,
         rows: &rows,
     };
-    let (json, csv) = (&args.results.json, &args.results.csv);
+    write(&results, &args.results, output)
+}
+
+/// Writes a part into a file, or to standard output (`-`).
+pub(crate) fn write_part(
+    part: &SweepPart,
+    to: &Path,
+    output: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let text = part.to_text()?;
+    match to == Path::new("-") {
+        true => Ok(output.write_all(text.as_bytes())?),
+        false => report::write(to, text),
+    }
+}
+
+/// Writes results into the files that `to` names, and as a table unless a file is standard output.
+pub(crate) fn write(
+    results: &Results<'_>,
+    to: &args::Results,
+    output: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let (json, csv) = (&to.json, &to.csv);
     let mut is_told = false;
     for (to, written) in [
-        (json, json.as_ref().map(|_| result_files::json(&results))),
-        (csv, csv.as_ref().map(|_| result_files::csv(&results))),
+        (json, json.as_ref().map(|_| result_files::json(results))),
+        (csv, csv.as_ref().map(|_| result_files::csv(results))),
     ] {
         if let (Some(to), Some(written)) = (to, written) {
             if to == Path::new("-") {
@@ -92,44 +123,56 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
             }
         }
     }
-    if let Some(to) = &args.results.page {
-        report::write(to, page::html(&results)?)?;
+    if let Some(to) = &to.page {
+        report::write(to, page::html(results)?)?;
     }
     if !is_told {
-        output.write_all(plain(&text::table(&results)).as_bytes())?;
+        output.write_all(plain(&text::table(results)).as_bytes())?;
     }
     Ok(())
 }
 
 /// Checks that all outputs can be written. This comes before the runs, which may take hours.
-fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
+pub(crate) fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
     let is_stdout = |to: &Option<PathBuf>| to.as_deref() == Some(Path::new("-"));
     if is_stdout(&results.json) && is_stdout(&results.csv) {
         bail!("--json - and --csv - would be mixed: write one of them to a file");
     }
     for to in [&results.json, &results.csv, &results.page] {
-        let folder = to.as_deref().and_then(Path::parent);
-        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            bail!(
-                "cannot write in {}: there is no such folder",
-                folder.display()
-            );
-        }
+        refuse_folder(to.as_deref())?;
     }
     Ok(())
 }
 
-fn rows(args: &Simulate, plan: &Plan, clusters: &[Cluster]) -> anyhow::Result<Vec<Row>> {
-    let one = NonZeroUsize::MIN;
-    let cpus = || std::thread::available_parallelism().unwrap_or(one);
-    let bar = gleaner_terminal::bar("simulate", plan.runs() as u64);
+/// Checks that the folder of an output exists.
+fn refuse_folder(to: Option<&Path>) -> anyhow::Result<()> {
+    let folder = to.and_then(Path::parent);
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!(
+            "cannot write in {}: there is no such folder",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+fn cpus() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Calls `simulate` with a function that shows its progress.
+fn with_bar<T>(
+    runs_count: usize,
+    simulate: impl FnOnce(&(dyn Fn(usize) + Sync)) -> Result<T, SweepError>,
+) -> anyhow::Result<T> {
+    let bar = gleaner_terminal::bar("simulate", runs_count as u64);
     bar.set_message("reading hosts");
     let told = |done: usize| {
         bar.set_position(done as u64);
-        bar.set_message(format!("{done} of {} runs", plan.runs()));
+        bar.set_message(format!("{done} of {runs_count} runs"));
     };
-    let rows = sweep::run(plan, clusters, args.jobs.unwrap_or_else(cpus), &told);
+    let simulated = simulate(&told);
     bar.finish_and_clear();
-    Ok(rows?)
+    Ok(simulated?)
 }

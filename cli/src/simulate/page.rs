@@ -4,7 +4,7 @@ use super::Results;
 use anyhow::Context;
 use gleaner_reports::{ComparedGroup, ComparedMeasure, ComparedRow, ComparedUnit, Comparison};
 use gleaner_simulator::event::DAY;
-use gleaner_simulator::sweep::{Cluster, MEASURES, Row, Unit};
+use gleaner_simulator::sweep::{MEASURES, Row, SimulatedTime, Unit};
 use jiff::Timestamp;
 
 /// Measures for the vertical axis, in order of preference: the first that is known for every row is used, so
@@ -15,7 +15,7 @@ const BENEFITS: [&str; 3] = ["gain_share", "speedup", "hit_share"];
 const COSTS: [&str; 2] = ["reclaims_per_host_day", "mean_memory_context_bytes"];
 
 pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
-    let plan = results.plan;
+    let plan = &results.summary.plan;
     let keys = ["program".to_owned()].into_iter().chain(plan.keys.clone());
     let days = plan.length_ns as f64 / DAY as f64;
     let seeds = match plan.seeds.len() {
@@ -24,10 +24,10 @@ pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
     };
     let comparison = Comparison {
         title: "Lending, simulated".to_owned(),
-        subject: results.name.to_owned(),
+        subject: results.summary.scenario.clone(),
         period: format!("{} days", (days * 100.0).round() / 100.0),
         about: vec![
-            format!("{}.", results.file.about.trim_end_matches('.')),
+            format!("{}.", results.summary.about.trim_end_matches('.')),
             format!(
                 "{seeds} of each case. The simulation assumes that lending does not change the owners’ behaviour. The cost of a return is a memory size; the owners’ delay is an upper estimate from it."
             ),
@@ -37,10 +37,10 @@ pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
         benefit: benefit(results.rows),
         costs: COSTS.into_iter().filter_map(place).collect(),
         groups: results
-            .clusters
-            .iter()
+            .summary
+            .datasets()
             .enumerate()
-            .map(|(at, cluster)| group(results, at, cluster))
+            .map(|(at, (name, time))| group(results, at, name, time))
             .collect(),
     };
     comparison.html().context("cannot write the page")
@@ -74,7 +74,7 @@ fn measure(measure: &gleaner_simulator::sweep::Measure) -> ComparedMeasure {
     }
 }
 
-fn group(results: &Results<'_>, at: usize, cluster: &Cluster) -> ComparedGroup {
+fn group(results: &Results<'_>, at: usize, name: &str, span: SimulatedTime) -> ComparedGroup {
     let time = |ms| {
         let time = Timestamp::from_millisecond(ms);
         time.map_or_else(
@@ -84,11 +84,11 @@ fn group(results: &Results<'_>, at: usize, cluster: &Cluster) -> ComparedGroup {
     };
     let rows = results.rows.iter().filter(|row| row.dataset == at);
     ComparedGroup {
-        name: format!("Dataset {}", cluster.name),
+        name: format!("Dataset {name}"),
         about: format!(
             "From {} to {} (UTC).",
-            time(cluster.from_ms),
-            time(cluster.until_ms)
+            time(span.from_ms),
+            time(span.until_ms)
         ),
         rows: rows.map(compared).collect(),
     }

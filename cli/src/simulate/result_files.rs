@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// All rows as one JSON document.
 pub(super) fn json(results: &Results<'_>) -> String {
-    let plan = results.plan;
+    let plan = &results.summary.plan;
     let unit = |unit| match unit {
         Unit::Number => "number",
         Unit::Share => "share",
@@ -16,16 +16,15 @@ pub(super) fn json(results: &Results<'_>) -> String {
     let measures = MEASURES
         .iter()
         .map(|m| json!({ "key": m.key, "unit": unit(m.unit), "meaning": m.meaning }));
-    let clusters = results.clusters.iter();
     let document = json!({
-        "scenario": results.name,
-        "about": results.file.about,
+        "scenario": results.summary.scenario,
+        "about": results.summary.about,
         "length_ns": plan.length_ns,
         "seeds": plan.seeds,
-        "datasets": clusters.map(|c| json!({
-            "name": c.name,
-            "from_ms": c.from_ms,
-            "until_ms": c.until_ms,
+        "datasets": results.summary.datasets().map(|(name, time)| json!({
+            "name": name,
+            "from_ms": time.from_ms,
+            "until_ms": time.until_ms,
         })).collect::<Vec<Value>>(),
         "keys": plan.keys,
         "measures": measures.collect::<Vec<Value>>(),
@@ -35,7 +34,7 @@ pub(super) fn json(results: &Results<'_>) -> String {
 }
 
 fn row(results: &Results<'_>, row: &Row) -> Value {
-    let plan = results.plan;
+    let plan = &results.summary.plan;
     let settings = plan
         .keys
         .iter()
@@ -66,7 +65,7 @@ fn row(results: &Results<'_>, row: &Row) -> Value {
 
 /// CSV with one line per row: median, minimum and maximum of each measure over the seeds.
 pub(super) fn csv(results: &Results<'_>) -> String {
-    let plan = results.plan;
+    let plan = &results.summary.plan;
     let mut header = vec!["program".to_owned(), "dataset".to_owned()];
     header.extend(plan.keys.iter().cloned());
     header.push("seeds".to_owned());

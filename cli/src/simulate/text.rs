@@ -30,7 +30,7 @@ pub(super) fn shipped() -> Result<String, SweepError> {
 
 /// Table of all rows. If there are several seeds, it shows the range of speedups.
 pub(super) fn table(results: &Results<'_>) -> String {
-    let plan = results.plan;
+    let plan = &results.summary.plan;
     let printed = || {
         let all = MEASURES.iter().enumerate();
         all.filter(|(_, measure)| PRINTED.contains(&measure.key))

@@ -2,9 +2,10 @@
 
 use super::SweepError;
 use crate::event::SECOND;
-use crate::streams::StoredObjects;
 use crate::streams::read::{BlockBytes, Columns, Format, FormatName};
+use crate::streams::{StoredObjects, StreamError};
 use serde::Deserialize;
+use std::fs::File;
 use std::path::PathBuf;
 
 /// A recorded stream, or one client of it.
@@ -130,6 +131,30 @@ impl ClientTable {
         }
         let reason = "0 or more, and before the simulation's end (`days`)";
         Err(wrong("begin_s", self.begin_s, reason))
+    }
+}
+
+impl Recording {
+    /// Hash (BLAKE3), in hexadecimal, of the stream's content and of the table's other settings.
+    pub(super) fn hash(&self) -> Result<String, SweepError> {
+        let failed = |action| {
+            let path = self.stream.clone();
+            move |source| StreamError::Io {
+                action,
+                path,
+                source,
+            }
+        };
+        let mut hash = blake3::Hasher::new();
+        // `Debug` shows every setting. The path may differ from one machine to the next.
+        let settings = Self {
+            stream: PathBuf::new(),
+            ..self.clone()
+        };
+        hash.update(format!("{settings:?}").as_bytes());
+        let content = File::open(&self.stream).map_err(failed("open"))?;
+        hash.update_reader(content).map_err(failed("read"))?;
+        Ok(hash.finalize().to_string())
     }
 }
 

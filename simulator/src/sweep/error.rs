@@ -123,6 +123,14 @@ pub enum SweepError {
     /// A setting that is invalid in any simulation.
     #[error(transparent)]
     Setting(#[from] SimulationError),
+    /// A part of a sweep that cannot be used.
+    #[error("{origin}: {source}")]
+    Part {
+        /// File or other origin of the part.
+        origin: String,
+        /// Reason in words.
+        source: SweepPartError,
+    },
     /// A simulation that failed.
     #[error("{case}")]
     Simulation {
@@ -130,5 +138,63 @@ pub enum SweepError {
         case: String,
         /// Error of the simulation.
         source: SimulationError,
+    },
+}
+
+/// Reason for which a part of a sweep cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepPartError {
+    /// The bytes are not a part.
+    #[error(
+        "this is no part of a sweep: give files that `gleaner simulate --part` or `gleaner merge -o` wrote"
+    )]
+    NotAPart,
+    /// Another version of Gleaner wrote the part.
+    #[error(
+        "the part has version {found}, and this program reads version {known}: simulate it again"
+    )]
+    Version {
+        /// Version of the part.
+        found: String,
+        /// Version that this program reads.
+        known: &'static str,
+    },
+    /// The part's content was altered or cut off.
+    #[error("the part is damaged: copy it again, or simulate it again")]
+    Damaged,
+    /// The part could not be converted to JSON, or from it.
+    #[error("the part's JSON is wrong: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The part belongs to another sweep.
+    #[error(
+        "the part belongs to another sweep than the parts before it: {difference}. Parts must have been made of \
+         the same scenario, with the same options and of the same datasets"
+    )]
+    OtherSweep {
+        /// First difference, in words.
+        difference: String,
+    },
+    /// Two parts have different results of the same run.
+    #[error(
+        "the part has other results of {run} than the parts before it: make all parts with the same version of \
+         Gleaner"
+    )]
+    OtherResults {
+        /// The run: program, dataset, settings, seed.
+        run: String,
+    },
+    /// Runs are missing.
+    #[error(
+        "{missing_count} of {runs_count} runs are in no part: simulate them with {} and merge again",
+        .parts.join(", ")
+    )]
+    Incomplete {
+        /// Number of missing runs.
+        missing_count: usize,
+        /// Number of runs in the sweep.
+        runs_count: usize,
+        /// Options that name the missing parts, such as `--part 2/7`.
+        parts: Vec<String>,
     },
 }

@@ -26,12 +26,13 @@ impl ForecastInputs {
 }
 
 impl Plan {
-    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before the plan is run.
-    /// Each element is a dataset's index with one set of inputs that a case on this dataset needs.
+    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before these runs of the
+    /// plan. Each element is a dataset's index with one set of inputs that a run on this dataset needs.
     #[must_use]
-    pub fn forecasts(&self) -> Vec<(usize, ForecastInputs)> {
+    pub fn forecasts(&self, runs: &[usize]) -> Vec<(usize, ForecastInputs)> {
         let mut wanted = Vec::new();
-        for case in &self.cases {
+        for at in self.cases_of(runs) {
+            let case = &self.cases[at];
             let by = ForecastInputs::of(&case.scenario.recruitment).map(|by| (case.dataset, by));
             wanted.extend(by.filter(|by| !wanted.contains(by)));
         }

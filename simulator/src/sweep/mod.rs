@@ -15,6 +15,8 @@
 //!   read once.
 //! - `run`: runs all cases, and reads hosts once for each set of settings. The number of threads does not
 //!   change the rows.
+//! - `part`: results of some runs, which can be stored and merged; `sweep_summary`: properties of a sweep that
+//!   its results show.
 //! - `measure`: the list of an outcome's figures, with unit and meaning; `row`: these figures over the seeds.
 
 mod borrowers;
@@ -26,23 +28,27 @@ mod forecasts;
 mod key;
 mod measure;
 mod parallel;
+mod part;
 mod plan;
 mod row;
 mod run;
 mod shipped_scenarios;
+mod sweep_summary;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub use clients::{ClientTable, Recording, Store};
 pub use cluster::Cluster;
-pub use error::SweepError;
+pub use error::{SweepError, SweepPartError};
 pub use file::ScenarioFile;
 pub use forecasts::ForecastInputs;
 pub use key::SweptKey;
 pub use measure::{MEASURES, Measure, Unit};
+pub use part::SweepPart;
 pub use plan::{Case, Plan};
 pub use row::{Row, Spread};
 pub use run::run;
 pub use shipped_scenarios::{SHIPPED, ShippedScenario};
+pub use sweep_summary::{SimulatedTime, SweepSummary};
 pub use workload::Workload;

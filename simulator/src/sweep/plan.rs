@@ -2,8 +2,10 @@
 
 use super::key::{self, SweptKey};
 use super::{Recording, ScenarioFile, SweepError, Workload};
-use crate::dodo::{Scenario, check};
+use crate::dodo::{Scenario, SimulationError, check};
 use crate::event::{DAY, MS};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use toml::Table;
 
 /// Maximum simulated time.
@@ -13,7 +15,8 @@ const MOST_DAYS: f64 = 36_600.0;
 const OF_PROGRAMS: [&str; 3] = ["think_ns", "pause_ns", "reference_runs"];
 
 /// A combination of dataset, workload and settings. The plan runs it once with each seed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Case {
     /// Index of the dataset among the plan's.
     pub dataset: usize,
@@ -26,11 +29,13 @@ pub struct Case {
 }
 
 /// Cases and seeds to run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Names of the datasets.
     pub datasets: Vec<String>,
-    /// Recorded clients; empty if programs run.
+    /// Recorded clients; empty if programs run. Results do not need them, so they are not stored.
+    #[serde(skip)]
     pub clients: Vec<Recording>,
     /// The swept keys.
     pub keys: Vec<String>,
@@ -113,6 +118,44 @@ impl Plan {
         self.cases.len() * self.seeds.len()
     }
 
+    /// Runs of one of `parts_count` parts, numbered from 1, as positions among all [`Plan::runs`]. A run is a
+    /// case with a seed; the seed changes first.
+    ///
+    /// Runs that follow each other differ in seed and values only, and cost about the same. Of each
+    /// `parts_count` such runs every part gets one, and the order of the parts rotates from one group to the
+    /// next: otherwise all runs with one value, which may be the slowest, could fall into the same part.
+    #[must_use]
+    pub fn runs_of_part(&self, number: usize, parts_count: usize) -> Vec<usize> {
+        let is_of_part = |run: &usize| part_of(*run, parts_count) == number;
+        (0..self.runs()).filter(is_of_part).collect()
+    }
+
+    /// Index of a run's case, and the run's seed.
+    pub(super) fn case_and_seed(&self, run: usize) -> (usize, u64) {
+        let seeds_count = self.seeds.len();
+        (run / seeds_count, self.seeds[run % seeds_count])
+    }
+
+    /// Indices of the cases of these runs.
+    pub(super) fn cases_of(&self, runs: &[usize]) -> BTreeSet<usize> {
+        let cases = runs.iter().map(|run| self.case_and_seed(*run).0);
+        cases.collect()
+    }
+
+    /// Describes a run in words: `lu on A, remote.placement = spread, seed 1`.
+    pub(super) fn words_of_run(&self, run: usize) -> String {
+        let (case, seed) = self.case_and_seed(run);
+        format!("{}, seed {seed}", self.words(&self.cases[case]))
+    }
+
+    /// Error of a run that failed.
+    pub(super) fn failed(&self, run: usize, source: SimulationError) -> SweepError {
+        SweepError::Simulation {
+            case: self.words_of_run(run),
+            source,
+        }
+    }
+
     /// Describes a case in words: `lu on A, remote.placement = spread`.
     pub(super) fn words(&self, case: &Case) -> String {
         let name = self.datasets.get(case.dataset).map_or("", String::as_str);
@@ -122,6 +165,12 @@ impl Plan {
             .collect();
         format!("{} on {name}{set}", case.program)
     }
+}
+
+/// Number of the part, from 1, that a run belongs to.
+pub(super) fn part_of(run: usize, parts_count: usize) -> usize {
+    let parts_count = parts_count.max(1);
+    (run % parts_count + run / parts_count) % parts_count + 1
 }
 
 fn of_workload(workload: Workload, length_ns: u64, scenario: &Scenario) -> Scenario {

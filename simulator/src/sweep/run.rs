@@ -1,13 +1,14 @@
 //! Runs all cases of a plan.
 
 use super::borrowers;
-use super::row::{Row, RunResults};
+use super::row::{self, Row, RunResults};
 use super::workload::Workload;
-use super::{Case, Cluster, MEASURES, Plan, SweepError, measure, parallel};
+use super::{Case, Cluster, Plan, SweepError, measure, parallel};
 use crate::dodo::{Borrower, Scenario, SimulationError, simulate, simulate_clients};
 use crate::hosts::{Reading, Timeline, read};
 use crate::streams::ReplayedClient;
 use gleaner_policy::quota::Mode;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,8 +18,8 @@ struct Inputs {
     hosts: Vec<Vec<Timeline>>,
     /// Recorded clients, for each dataset and size of region.
     clients: Vec<Vec<Borrower<ReplayedClient>>>,
-    /// For each case, the indices of its hosts in `hosts` and of its clients in `clients`.
-    places: Vec<(usize, usize)>,
+    /// By a case's index, the indices of its hosts in `hosts` and of its clients in `clients`.
+    places: BTreeMap<usize, (usize, usize)>,
 }
 
 /// Runs a plan on its datasets, which must be in the plan's order. Calls the progress function with the
@@ -34,47 +35,39 @@ pub fn run(
     threads: NonZeroUsize,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Row>, SweepError> {
-    let inputs = inputs(plan, clusters, threads)?;
-    let with_seeds = |at| plan.seeds.iter().map(move |seed| (at, *seed));
-    let runs: Vec<(usize, u64)> = (0..plan.cases.len()).flat_map(with_seeds).collect();
+    let runs: Vec<usize> = (0..plan.runs()).collect();
+    row::rows(plan, &results(plan, &runs, clusters, threads, progress)?)
+}
+
+/// Results of these runs of a plan, in their order.
+///
+/// # Errors
+/// The errors of [`run`]; a program that did not end is none of them.
+pub(super) fn results(
+    plan: &Plan,
+    runs: &[usize],
+    clusters: &[Cluster],
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<RunResults>, SweepError> {
+    let inputs = inputs(plan, runs, clusters, threads)?;
     let done = AtomicUsize::new(0);
     progress(0);
-    let outcomes = parallel::each(threads, &runs, |&(at, seed)| {
-        let case = &plan.cases[at];
-        let failed = |source| SweepError::Simulation {
-            case: format!("{}, seed {seed}", plan.words(case)),
-            source,
-        };
-        let (hosts, clients) = inputs.places[at];
+    parallel::each(threads, runs, |&run| {
+        let (at, seed) = plan.case_and_seed(run);
+        let (hosts, clients) = inputs.places[&at];
         let clients = inputs.clients.get(clients).map_or(&[][..], Vec::as_slice);
-        let outcome = one(case, seed, &inputs.hosts[hosts], clients);
+        let outcome = one(&plan.cases[at], seed, &inputs.hosts[hosts], clients);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         match outcome {
-            Ok(told) => Ok(Ok(told)),
+            Ok(results) => Ok(results),
             // If no run ends in the simulated time, this is a result like others, not an error.
-            Err(source @ SimulationError::TooShort { .. }) => Ok(Err(failed(source))),
-            Err(source) => Err(failed(source)),
+            Err(SimulationError::TooShort {
+                baseline_run_ns, ..
+            }) => Ok(RunResults::unended(baseline_run_ns)),
+            Err(source) => Err(plan.failed(run, source)),
         }
-    })?;
-    let (mut of_seeds, mut too_short) = (Vec::with_capacity(outcomes.len()), None);
-    for outcome in outcomes {
-        of_seeds.push(outcome.unwrap_or_else(|error| {
-            too_short.get_or_insert(error);
-            RunResults {
-                values: vec![None; MEASURES.len()],
-                clients: Vec::new(),
-            }
-        }));
-    }
-    let mut values = of_seeds.iter().flat_map(|told| &told.values);
-    if let Some(error) = too_short
-        && values.all(Option::is_none)
-    {
-        return Err(error);
-    }
-    let of_cases = of_seeds.chunks(plan.seeds.len());
-    let rows = plan.cases.iter().zip(of_cases);
-    Ok(rows.map(|(case, seeds)| Row::new(case, seeds)).collect())
+    })
 }
 
 fn one(
@@ -91,26 +84,35 @@ fn one(
         Workload::Program(_) => RunResults {
             values: measure::of(&simulate(&scenario, hosts)?),
             clients: Vec::new(),
+            unended_run_ns: None,
         },
         Workload::Streams => {
             let outcome = simulate_clients(&scenario, clients, hosts)?;
             RunResults {
                 values: measure::of_clients(&outcome),
                 clients: outcome.clients,
+                unended_run_ns: None,
             }
         }
     })
 }
 
-/// Reads the hosts and streams that the cases need, each once, and checks the hosts that clients are mapped
+/// Reads the hosts and streams that the runs need, each once, and checks the hosts that clients are mapped
 /// to.
-fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<Inputs, SweepError> {
+fn inputs(
+    plan: &Plan,
+    runs: &[usize],
+    clusters: &[Cluster],
+    threads: NonZeroUsize,
+) -> Result<Inputs, SweepError> {
     let ids = borrowers::host_ids(&plan.clients, clusters)?;
-    let (mut readings, mut sizes, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for case in &plan.cases {
+    let (mut readings, mut sizes, mut places) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for at in plan.cases_of(runs) {
+        let case = &plan.cases[at];
         let reading = reading(&case.scenario, &clusters[case.dataset])?;
         let size = place(&mut sizes, case.scenario.remote.region_bytes);
-        places.push((place(&mut readings, (case.dataset, reading)), size));
+        let hosts = place(&mut readings, (case.dataset, reading));
+        places.insert(at, (hosts, size));
     }
     let hosts: Vec<Vec<Timeline>> = parallel::each(threads, &readings, |(dataset, reading)| {
         let cluster = &clusters[*dataset];
@@ -129,8 +131,8 @@ fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<In
             .map(move |of_size| borrowers::on(ids, of_size))
     };
     let clients = ids.iter().flat_map(on_each).collect();
-    for (case, (_, size)) in plan.cases.iter().zip(&mut places) {
-        *size += case.dataset * sizes.len();
+    for (at, (_, size)) in &mut places {
+        *size += plan.cases[*at].dataset * sizes.len();
     }
     Ok(Inputs {
         hosts,

@@ -1,6 +1,7 @@
 //! Tests of scenario files, keys, combinations and threads.
 
 mod clients;
+mod parts;
 
 use super::parallel::each;
 use super::*;
@@ -93,7 +94,10 @@ fn every_policy_that_there_is_can_be_swept() {
 fn what_is_learnt_first_is_told_once_for_all_cases_that_share_it() {
     let mut file = ScenarioFile::parse("programs = ['lu', 'db2']").unwrap();
     let names = vec!["A".to_owned(), "B".to_owned()];
-    let forecasts = |file: &ScenarioFile| Plan::new(file, names.clone()).unwrap().forecasts();
+    let forecasts = |file: &ScenarioFile| {
+        let plan = Plan::new(file, names.clone()).unwrap();
+        plan.forecasts(&plan.runs_of_part(1, 1))
+    };
     assert_eq!(forecasts(&file), []);
     file.set_sweep("mode=paper,gentle".parse().unwrap());
     file.set_sweep("expected_for_s=0,600,3600".parse().unwrap());

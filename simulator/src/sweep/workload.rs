@@ -1,10 +1,12 @@
 //! Workload of a simulation: a program, or several recorded clients.
 
 use crate::applications::Application;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Borrower of memory in a simulation: one program, or all recorded clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Workload {
     /// A program, run repeatedly.
     Program(Application),

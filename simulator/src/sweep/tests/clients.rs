@@ -9,7 +9,7 @@ use std::path::Path;
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// Makes two workstations of the study's cluster A for a day; returns their ids.
-fn two_hosts(folder: &Path) -> Vec<String> {
+pub(super) fn two_hosts(folder: &Path) -> Vec<String> {
     let parameters = Parameters {
         days: 1,
         hosts: 2,
@@ -22,7 +22,7 @@ fn two_hosts(folder: &Path) -> Vec<String> {
 }
 
 /// CSV stream of a client that requests these objects in turn, one per µs; each object is one block.
-fn stream(client: u32, objects: &[u64]) -> String {
+pub(super) fn stream(client: u32, objects: &[u64]) -> String {
     let line = |(at, object): (usize, &u64)| {
         let ns = at * 1000;
         format!("0.{ns:09},{object},512,read,{client}\n")
@@ -49,7 +49,7 @@ const BY_HAND: &str = "
 ";
 
 /// Scenario of `text` and `BY_HAND`; its streams are files of `folder`.
-fn file(text: &str, folder: &Path) -> ScenarioFile {
+pub(super) fn file(text: &str, folder: &Path) -> ScenarioFile {
     let mut file = ScenarioFile::parse(&format!("days = 0.5\n{text}\n{BY_HAND}")).unwrap();
     for table in file.clients.iter_mut().flatten() {
         table.stream = folder.join(&table.stream);
@@ -57,7 +57,11 @@ fn file(text: &str, folder: &Path) -> ScenarioFile {
     file
 }
 
-fn rows(file: &ScenarioFile, folder: &Path, threads: NonZeroUsize) -> Result<Vec<Row>, SweepError> {
+pub(super) fn rows(
+    file: &ScenarioFile,
+    folder: &Path,
+    threads: NonZeroUsize,
+) -> Result<Vec<Row>, SweepError> {
     let plan = Plan::new(file, vec!["A".to_owned()])?;
     let cluster = Cluster::open("A", &folder.join("A"), None, plan.length_ns)?;
     run(&plan, &[cluster], threads, &|_| {})
