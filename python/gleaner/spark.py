@@ -86,10 +86,10 @@ def _collected(rows: DataFrame) -> list[bytes]:
     return [found[part] for part in sorted(found)]
 
 
-def _working(work: Work, whole: Sequence[Any]) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+def _working(work: Work, whole: Sequence[Any]) -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:
     """Function of a task: the part for each index of ``whole``."""
 
-    def working(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    def working(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 yield row(at, work(whole[at]))
@@ -97,10 +97,10 @@ def _working(work: Work, whole: Sequence[Any]) -> Callable[[Iterator[RecordBatch
     return working
 
 
-def _merging() -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+def _merging() -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:
     """Function of a task that merges the parts of each group among its rows."""
 
-    def merging(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    def merging(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         groups: dict[int, dict[int, bytes]] = {}
         for batch in batches:
             for group, at, part in zip(*(column.to_pylist() for column in batch.columns)):
