@@ -57,9 +57,10 @@ def agent(program: Path) -> Tracer:
     )
 
 
-def peers() -> list[Tracer]:
-    """All peers; sadc is first, since the others are compared with it."""
-    return [sadc(), *atop(), *pmlogger(), *node_exporter(), *below()]
+def peers(only: str | None = None) -> list[Tracer]:
+    """Peers with the word `only` in their name; sadc is first, since the others are compared with it."""
+    others = [of for of in (atop, pmlogger, node_exporter, below) if only is None or only in of.__name__]
+    return [sadc(), *(tracer for of in others for tracer in of())]
 
 
 def sadc() -> Tracer:

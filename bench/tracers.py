@@ -84,11 +84,12 @@ def arguments() -> argparse.Namespace:
 
 def bench(args: argparse.Namespace) -> int:
     agent = known.agent(args.agent.resolve())
-    tracers = [*known.peers(), agent]
+    tracers = [*known.peers(args.only), agent]
     if args.only:
         tracers = [t for t in tracers if t is tracers[0] or args.only in t.name]
     seconds = (len(tracers) * (args.samples + 5) + CHECKED_SAMPLES) * args.interval
     print(f"about {seconds:.0f} s", file=sys.stderr)
+    known.PEERS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tracers-", dir=known.PEERS) as scratch, load(
         Path(scratch) / "load", args.asleep, args.busy, seconds
     ) as busy:
