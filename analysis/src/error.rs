@@ -123,6 +123,9 @@ pub enum AnalysisError {
         /// Error of Polars.
         source: PolarsError,
     },
+    /// The caller cancelled the analysis.
+    #[error("the analysis was cancelled")]
+    Cancelled,
     /// A part of an analysis cannot be used.
     #[error("{origin}: {source}")]
     Part {

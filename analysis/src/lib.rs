@@ -68,11 +68,11 @@ pub use part::{Part, Plan, Progress};
 /// # Errors
 /// [`AnalysisError::NoSamples`] if there are no samples, [`AnalysisError::NoSamplesInSpan`] if there are none
 /// in the requested time, [`AnalysisError::EmptySpan`] and [`AnalysisError::Parameter`] for parameters out of
-/// range; otherwise the table and host that could not be read.
+/// range, [`AnalysisError::Cancelled`] if `progress` cancels the analysis; otherwise the table and host that could not be read.
 pub fn analyze(
     dataset: &Dataset,
     parameters: &Parameters,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Findings> {
     analyze_together(&[dataset], parameters, progress)
 }
@@ -85,7 +85,7 @@ pub fn analyze(
 pub fn analyze_together(
     datasets: &[&Dataset],
     parameters: &Parameters,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Findings> {
     let parameters = parameters::resolved(datasets, parameters)?;
     // Positions at which the hosts of each dataset end.
@@ -107,7 +107,7 @@ pub fn analyze_together(
 pub fn analyze_part(
     dataset: &Dataset,
     plan: &Plan,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Part> {
     parameters::check(&plan.parameters)?;
     Part::of_hosts(&[dataset], plan, |_| 0, progress)

@@ -4,7 +4,7 @@
 use super::error::{FidelityError, Result};
 use super::name::Name;
 use super::simulation::{self, Job, Simulation};
-use gleaner_analysis::{analyze, analyze_together};
+use gleaner_analysis::{Progress, analyze, analyze_together};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_simulator::dodo::Recruitment;
@@ -74,7 +74,7 @@ pub(super) fn observe(
     first?;
     second.map_err(|_| FidelityError::Thread("the thread that made cluster B"))??;
     let (a, b) = (Dataset::open(&a)?, Dataset::open(&b)?);
-    let quiet = &mut |_| ();
+    let quiet = &mut |_: Progress<'_>| ();
     let mut observed = SeedResults::default();
     if wanted.analysis {
         observed.pooled = analyze_together(&[&a, &b], &parameters(&POOLED), quiet)?;

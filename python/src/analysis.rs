@@ -1,7 +1,7 @@
 //! The analysis: of a whole dataset, or of ranges of its hosts whose parts are merged.
 
 use crate::error::raised;
-use gleaner_analysis::{Part, Plan};
+use gleaner_analysis::{AnalysisError, Part, Plan, Progress};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use pyo3::exceptions::PyValueError;
@@ -38,8 +38,9 @@ pub(crate) fn analyze(py: Python<'_>, path: PathBuf, parameters: &str) -> PyResu
     let parameters = parsed(parameters)?;
     py.detach(move || {
         let dataset = open(&path)?;
-        let findings = gleaner_analysis::analyze(&dataset, &parameters, &mut |_| {});
-        document(&findings.map_err(|e| raised(&e))?)
+        document(&interruptible(|progress| {
+            gleaner_analysis::analyze(&dataset, &parameters, progress)
+        })?)
     })
 }
 
@@ -49,8 +50,10 @@ pub(crate) fn analyze_part(py: Python<'_>, path: PathBuf, plan: &str) -> PyResul
     let plan: Plan =
         serde_json::from_str(plan).map_err(|e| PyValueError::new_err(e.to_string()))?;
     py.detach(move || {
-        let part = gleaner_analysis::analyze_part(&open(&path)?, &plan, &mut |_| {});
-        to_bytes(&part.map_err(|e| raised(&e))?)
+        let dataset = open(&path)?;
+        to_bytes(&interruptible(|progress| {
+            gleaner_analysis::analyze_part(&dataset, &plan, progress)
+        })?)
     })
 }
 
@@ -78,6 +81,24 @@ pub(crate) fn finish(py: Python<'_>, part: PyBackedBytes) -> PyResult<String> {
         let findings = from_bytes(&part, 0)?.finish();
         document(&findings.map_err(|e| raised(&e))?)
     })
+}
+
+/// Runs an analysis, and cancels it if a handler of Python's signals raises an exception: `KeyboardInterrupt` for
+/// Ctrl-C. Python runs handlers in its main thread only.
+fn interruptible<T>(
+    analysis: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<T, AnalysisError>,
+) -> PyResult<T> {
+    let mut interrupt = None;
+    let done = analysis(&mut |progress| {
+        if let Err(exception) = Python::attach(|py| py.check_signals()) {
+            interrupt = Some(exception);
+            progress.cancel();
+        }
+    });
+    match interrupt {
+        Some(exception) => Err(exception),
+        None => done.map_err(|e| raised(&e)),
+    }
 }
 
 fn open(path: &Path) -> PyResult<Dataset> {

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import signal
+import time
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -162,3 +164,30 @@ def test_wrong_use_from_python_is_pythons_error(dataset):
         dataset.analyze(region=1.5)
     with pytest.raises(gleaner.Error, match="s3://bucket/dataset"):
         gleaner.open("s3://bucket/dataset")
+
+
+def test_a_signal_ends_an_analysis(dataset):
+    """As Ctrl-C does: the exception of the signal's handler comes before the analysis is done."""
+
+    def seconds(analyze) -> float:
+        begun = time.monotonic()
+        analyze()
+        return time.monotonic() - begun
+
+    class Interrupt(Exception):
+        pass
+
+    def handler(*_):
+        raise Interrupt
+
+    def interrupted():
+        with pytest.raises(Interrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            dataset.analyze(bootstrap=0)
+
+    whole_s = seconds(lambda: dataset.analyze(bootstrap=0))
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        assert seconds(interrupted) < 0.8 * whole_s
+    finally:
+        signal.signal(signal.SIGALRM, before)

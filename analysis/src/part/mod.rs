@@ -22,16 +22,25 @@ use gleaner_schemas::findings::{Findings, Parameters, TraceSource};
 use gleaner_schemas::rows::SampleRow;
 pub use plan::Plan;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Progress of an analysis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
     /// Number of hosts done.
     pub hosts_done: usize,
     /// Number of hosts in all.
     pub hosts_count: usize,
+    is_cancelled: &'a Cell<bool>,
+}
+
+impl Progress<'_> {
+    /// Ends the analysis: it returns [`AnalysisError::Cancelled`].
+    pub fn cancel(&self) {
+        self.is_cancelled.set(true);
+    }
 }
 
 /// Part of an analysis: the merged results of some of the hosts.
@@ -71,7 +80,7 @@ impl Part {
         datasets: &[&Dataset],
         plan: &Plan,
         dataset_of: impl Fn(usize) -> usize + Sync,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self> {
         let parameters = &plan.parameters;
         let hosts: Vec<(usize, &String)> = plan.hosts().iter().enumerate().collect();
@@ -86,6 +95,7 @@ impl Part {
         };
         let mut fleet = Fleet::default();
         let (mut hosts_done, hosts_count) = (0, hosts.len());
+        let is_cancelled = Cell::new(false);
         in_order::each(
             &hosts,
             |&(at, host)| HostFindings::of(datasets[dataset_of(at)], host, &pass),
@@ -95,8 +105,12 @@ impl Part {
                 progress(Progress {
                     hosts_done,
                     hosts_count,
+                    is_cancelled: &is_cancelled,
                 });
-                Ok::<(), AnalysisError>(())
+                if is_cancelled.get() {
+                    return Err(AnalysisError::Cancelled);
+                }
+                Ok(())
             },
         )?;
         let segment = Segment {

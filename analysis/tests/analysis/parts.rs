@@ -184,6 +184,20 @@ fn an_older_part_is_read_rightly_or_refused() {
 }
 
 #[test]
+fn a_cancelled_analysis_ends_after_the_host_at_hand() {
+    let (_folder, dataset) = small();
+    let mut calls = 0;
+    let cancelled = analyze(&dataset, &Parameters::default(), &mut |p| {
+        calls += 1;
+        if p.hosts_done == 2 {
+            p.cancel();
+        }
+    });
+    assert!(matches!(cancelled, Err(AnalysisError::Cancelled)));
+    assert_eq!(calls, 2);
+}
+
+#[test]
 fn missing_hosts_are_named() {
     let (_folder, dataset) = small();
     let part = of_small(&dataset, 0..1);
