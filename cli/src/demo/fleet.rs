@@ -2,7 +2,7 @@
 //! little of what a report contains.
 
 use crate::{analyze, report};
-use gleaner_schemas::findings::Parameters as Measures;
+use gleaner_schemas::findings::{Findings, Parameters as Measures};
 use gleaner_traces::synth::{Cluster, Parameters, Preset, Progress, write};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,7 @@ pub(super) fn write_page(folder: &Path) -> anyhow::Result<PathBuf> {
     bar.finish_and_clear();
     let measures = Measures {
         bootstrap_count: RESAMPLES,
+        measures: Findings::keys(),
         ..Measures::default()
     };
     let findings = analyze::findings(&dataset, &measures)?;

@@ -6,7 +6,7 @@ mod tracing;
 
 use crate::{analyze, report, tables};
 use anyhow::{Context, bail};
-use gleaner_schemas::findings::Parameters;
+use gleaner_schemas::findings::{Findings, Parameters};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +68,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
     // A short trace contains no period of five minutes, so the demo counts shorter periods too.
     let parameters = Parameters {
         minimum_period_s: 0.0,
+        measures: Findings::keys(),
         ..Parameters::default()
     };
     let findings = analyze::findings(&dataset, &parameters)?;
