@@ -83,7 +83,9 @@ pub fn view_by_present_names(stored: &str, columns: &[String]) -> Option<String>
     ))
 }
 
-fn column_names(table: &Table) -> Vec<&'static str> {
+/// Names of all columns of a table in SQLite, those that all tables share first.
+#[must_use]
+pub fn column_names(table: &Table) -> Vec<&'static str> {
     let time = table.has_own_time().then_some("time_ms");
     std::iter::once("sequence")
         .chain(time)

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::state_files::beside;
 use crate::trace::database::columns;
 use gleaner_schemas::rows::TABLES;
+use gleaner_schemas::sql::column_names;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -48,10 +49,10 @@ pub(crate) fn check_columns(path: &Path, connection: &Connection) -> Result<(), 
     for table in &TABLES {
         let present = columns(connection, table.name).map_err(Error::database(path))?;
         let is_there = |name: &str| present.iter().any(|column| column == name);
-        if let Some(lacking) = table.columns.iter().find(|c| !is_there(c.name)) {
+        if let Some(lacking) = column_names(table).into_iter().find(|c| !is_there(c)) {
             return Err(Error::Damaged {
                 path: path.to_owned(),
-                what: format!("table {} has no column {}", table.name, lacking.name),
+                what: format!("table {} has no column {lacking}", table.name),
             });
         }
     }
@@ -144,6 +145,24 @@ fn utc(time_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::database::migrate;
+
+    #[test]
+    fn a_column_with_another_name_is_damage() {
+        for table in &TABLES {
+            for column in column_names(table) {
+                let mut connection = Connection::open_in_memory().unwrap();
+                migrate(Path::new("trace.db"), &mut connection, Some("a"), 0).unwrap();
+                check_columns(Path::new("trace.db"), &connection).unwrap();
+                let name = table.name;
+                let rename = format!("ALTER TABLE {name} RENAME COLUMN {column} TO flipped");
+                connection.execute_batch(&rename).unwrap();
+                let error = check_columns(Path::new("trace.db"), &connection).unwrap_err();
+                let lacking = format!("table {name} has no column {column}");
+                assert!(error.to_string().contains(&lacking), "{error}");
+            }
+        }
+    }
 
     #[test]
     fn a_database_is_renamed_with_its_log_and_a_second_takes_another_name() {
