@@ -175,7 +175,7 @@ pub enum PartError {
     },
     /// Two parts share hosts, but not the same range of hosts.
     #[error(
-        "hosts {} to {} and hosts {} to {} overlap: give each host in one part only",
+        "the parts with hosts {}..{} and {}..{} overlap: give each host in one part only",
         .first.start, .first.end, .second.start, .second.end
     )]
     Overlap {
@@ -186,7 +186,7 @@ pub enum PartError {
     },
     /// Hosts are missing.
     #[error(
-        "hosts {} to {} of {hosts_count} are in no part: analyse them with `gleaner analyze --hosts {}..{}` and \
+        "hosts {}..{} of {hosts_count} are in no part: analyse them with `gleaner analyze --hosts {}..{}` and \
          merge again",
         .missing.start, .missing.end, .missing.start, .missing.end
     )]

@@ -109,7 +109,7 @@ fn is_old(dataset: &Dataset) -> bool {
     Dataset::open(dataset.root()).is_ok_and(|now| now.manifest() != dataset.manifest())
 }
 
-/// One attempt to publish.
+/// State of one attempt to publish.
 struct Run<'a> {
     dataset: &'a Dataset,
     folder: &'a Folder,

@@ -78,7 +78,7 @@ fn parts_of_several_processes_are_one_analysis_to_the_byte() {
     let incomplete = gleaner(&["merge", text(&outer)]);
     assert_eq!(incomplete.status.code(), Some(1));
     let said = complaint(&incomplete);
-    assert!(said.contains("hosts 1 to 3 of 5 are in no part"), "{said}");
+    assert!(said.contains("hosts 1..3 of 5 are in no part"), "{said}");
     told(&[
         "analyze",
         dataset,

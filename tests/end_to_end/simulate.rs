@@ -13,6 +13,18 @@ pub(crate) fn gleaner(folder: &Path, args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
+/// Checks that a command ends with this exit code, prints these words to standard error, and nothing else.
+#[track_caller]
+pub(crate) fn refused(folder: &Path, args: &[&str], code: i32, words: &[&str]) {
+    let output = gleaner(folder, args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{args:?}: {said}");
+    }
+    assert!(output.stdout.is_empty());
+}
+
 #[track_caller]
 pub(crate) fn succeeded(output: Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -261,13 +273,7 @@ fn what_is_wrong_is_named_before_anything_is_run() {
         ),
         (vec!["simulate"], 2, &["<SCENARIO>"]),
     ] {
-        let output = gleaner(folder, &args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        for word in words {
-            assert!(said.contains(word), "{args:?}: {said}");
-        }
-        assert!(output.stdout.is_empty());
+        refused(folder, &args, code, words);
     }
 }
 

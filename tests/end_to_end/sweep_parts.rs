@@ -1,7 +1,7 @@
 //! `gleaner simulate --part` and `gleaner merge` as users run them: parts by several processes, some of them
 //! killed and repeated, give the files of one process to the byte.
 
-use crate::simulate::{SCENARIO, gleaner, succeeded, synth};
+use crate::simulate::{SCENARIO, gleaner, refused, succeeded, synth};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -200,13 +200,7 @@ fn wrong_parts_are_refused_with_the_reason() {
             &["nowhere", "no such folder"],
         ),
     ] {
-        let output = gleaner(folder, args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        for word in words {
-            assert!(said.contains(word), "{args:?}: {said}");
-        }
-        assert!(output.stdout.is_empty());
+        refused(folder, args, code, words);
     }
 }
 

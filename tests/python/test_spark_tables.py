@@ -35,7 +35,8 @@ PERIODS = """
 def samples(spark, dataset, tmp_path_factory):
     """The table of samples as Spark reads it from the published folder."""
     tables = tmp_path_factory.mktemp("published") / "tables"
-    gleaner.run("export", dataset, "--to", "iceberg", "-o", tables)
+    printed = gleaner.run("export", dataset, "--to", "iceberg", "-o", tables)
+    assert f"{sum(dataset.tables().values())} rows in" in printed
     samples = spark.read.format("iceberg").load((tables / "samples").as_uri())
     samples.createOrReplaceTempView("samples")
     spark.sql(RUNS).cache().createOrReplaceTempView("runs")

@@ -206,7 +206,7 @@ fn missing_hosts_are_named() {
     let error = part.finish().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the merged parts: hosts 1 to 2 of 3 are in no part: analyse them with `gleaner analyze --hosts 1..2` \
+        "the merged parts: hosts 1..2 of 3 are in no part: analyse them with `gleaner analyze --hosts 1..2` \
          and merge again"
     );
 }

@@ -3,10 +3,11 @@
 use super::args::Export;
 use gleaner_schemas::units::Bytes;
 use gleaner_tables::{GRACE, Options, Progress, publish};
+use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-pub(super) fn run(args: &Export, dataset: &Path) -> anyhow::Result<()> {
+pub(super) fn run(args: &Export, dataset: &Path, output: &mut dyn Write) -> anyhow::Result<()> {
     let options = Options {
         location: args.iceberg.location.clone(),
         grace: args.iceberg.grace.unwrap_or(GRACE),
@@ -20,7 +21,8 @@ pub(super) fn run(args: &Export, dataset: &Path) -> anyhow::Result<()> {
     };
     let published = publish(dataset, &args.output, &options, SystemTime::now(), progress)?;
     bar.finish_and_clear();
-    println!(
+    writeln!(
+        output,
         "{} rows in {} tables and {} files ({}) in {}; {} files and {} tables are new or changed",
         published.rows,
         published.tables,
@@ -29,6 +31,6 @@ pub(super) fn run(args: &Export, dataset: &Path) -> anyhow::Result<()> {
         args.output.display(),
         published.written_files,
         published.changed_tables
-    );
+    )?;
     Ok(())
 }

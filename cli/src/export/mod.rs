@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
                 region_bytes.context("--region is missing: give the size of the region")?;
             by_host::run(args, &dataset, region_bytes)?
         }
-        Format::Iceberg => return iceberg::run(args, dataset.root()),
+        Format::Iceberg => return iceberg::run(args, dataset.root(), output),
         Format::OracleGeneral => bail!("--stream is missing: a dataset has no requests"),
     };
     gleaner_traces::export::describe_sources(&dataset, &args.output)?;

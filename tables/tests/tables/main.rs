@@ -165,7 +165,7 @@ fn read(root: &Path, names: &BTreeSet<String>, table: &Table) -> Vec<String> {
     rows
 }
 
-/// One text per row.
+/// Text of each row.
 fn lines(batch: &RecordBatch) -> Vec<String> {
     let row = |row: usize| format!("{:?}", batch.slice(row, 1).columns());
     (0..batch.num_rows()).map(row).collect()

@@ -30,7 +30,7 @@ impl Source {
     /// NetworkBlockDevice project).
     ///
     /// # Errors
-    /// [`ExportUrlError`].
+    /// [`ExportUrlError`] for a URL of another form.
     pub fn from_url(url: &str) -> Result<Self, ExportUrlError> {
         let (server, export) = Server::of_url(url).ok_or_else(|| ExportUrlError {
             url: url.to_owned(),
