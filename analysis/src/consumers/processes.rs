@@ -7,9 +7,10 @@ use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
 use crate::trace::frame::{Frame, Integers};
 use crate::trace::reads::ReadSet;
+use ahash::HashMap;
 use gleaner_schemas::findings::{DipProcess, FindingList, Findings, TopProcess, WorstDip};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of names listed per host.
 const MOST_LISTED: usize = 15;
@@ -93,7 +94,7 @@ impl<'a> Processes<'a> {
         let rows = &trace.processes.rows;
         let (names, cpu_ms) = (rows.texts("name")?, rows.integers("cpu_ms")?);
         let sizes = Sizes::of(rows)?;
-        let mut by_name: HashMap<&str, Use> = HashMap::new();
+        let mut by_name: HashMap<&str, Use> = HashMap::default();
         for (row, sample) in trace.processes.sample_of.iter().enumerate() {
             if let (Some(sample), Some(name)) = (*sample, names.get(row)) {
                 let used = by_name.entry(name).or_default();

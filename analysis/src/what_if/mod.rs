@@ -21,15 +21,17 @@ use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
 use crate::owner::memory_context::return_demands_at;
 use crate::trace::reads::ReadSet;
-use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
+use ahash::HashMap;
+use gleaner_hosts::derived::{IdlePeriod, Idleness, Return, return_of};
 use gleaner_policy::idle::IdleRule;
+use gleaner_policy::memory_context::Demand;
 use gleaner_policy::quota::Mode;
 use gleaner_schemas::findings::{self, Findings, MissingMeasure, Parameters};
 use outcome::{Absence, Outcome};
-use quotas::IdleQuotas;
+use quotas::{IdleQuotas, categories_by_sample};
 use serde::{Deserialize, Serialize};
 use setting::Setting;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Outcome of every setting, in the order of [`Setting::all`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,22 +48,23 @@ impl Measure for WhatIf {
             return Ok(Self(vec![Outcome::default(); settings.len()]));
         }
         let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
+        let (samples, segments) = (&host.trace.samples, &host.trace.segments);
+        let categories = categories_by_sample(samples);
+        let mut demands = ReturnDemands::default();
         let mut rules: Vec<(IdleRule, Vec<Absence>)> = Vec::new();
         let mut all_quotas: Vec<((Mode, f64), IdleQuotas)> = Vec::new();
         let mut outcomes = Vec::with_capacity(settings.len());
         for setting in &settings {
             let rule = setting.rule();
             if !rules.iter().any(|(r, _)| *r == rule) {
-                let found = absences(host, &by_sample, &rule, parameters.return_window_s)?;
+                let window_s = parameters.return_window_s;
+                let found = absences(host, &by_sample, &rule, window_s, &mut demands)?;
                 rules.push((rule, found));
             }
             let limits = (setting.policy_mode(), setting.headroom_share);
             if !all_quotas.iter().any(|(l, _)| *l == limits) {
-                let (samples, segments) = (&host.trace.samples, &host.trace.segments);
-                all_quotas.push((
-                    limits,
-                    IdleQuotas::of(samples, segments, limits.0, limits.1),
-                ));
+                let quotas = IdleQuotas::of(samples, &categories, segments, limits.0, limits.1);
+                all_quotas.push((limits, quotas));
             }
             let absences = rules.iter().find(|(r, _)| *r == rule);
             let quotas = all_quotas.iter().find(|(l, _)| *l == limits);
@@ -106,6 +109,7 @@ fn absences(
     by_sample: &[Range<usize>],
     rule: &IdleRule,
     return_window_s: f64,
+    demands: &mut ReturnDemands,
 ) -> Result<Vec<Absence>> {
     let window_ms = (return_window_s * 1000.0) as i64;
     let idleness = Idleness::of(
@@ -113,19 +117,37 @@ fn absences(
         &host.trace.segments,
         rule,
     );
-    let wanted = |period: IdlePeriod| -> Result<Absence> {
+    let mut wanted = |period: IdlePeriod| -> Result<Absence> {
         // A period that ended before lending began, or just then, had nothing to reclaim.
         let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
         let (time_ms, runs) = (&host.trace.samples.time_ms, &host.trace.segments);
         let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);
-        let wanted = match &back {
-            Some(back) => return_demands_at(host, by_sample, back)?,
+        let demand = match &back {
+            Some(back) => demands.of(host, by_sample, back)?,
             None => None,
         };
-        Ok(Absence {
-            demand: wanted.map(|w| w.demand),
-            period,
-        })
+        Ok(Absence { demand, period })
     };
-    idleness.periods.into_iter().map(wanted).collect()
+    idleness.periods.into_iter().map(&mut wanted).collect()
+}
+
+/// Demands at the returns seen so far, by window and time of the return: most rules see the same returns.
+#[derive(Default)]
+struct ReturnDemands(HashMap<(RangeInclusive<usize>, i64), Option<Demand>>);
+
+impl ReturnDemands {
+    fn of(
+        &mut self,
+        host: &HostHistory<'_>,
+        by_sample: &[Range<usize>],
+        back: &Return,
+    ) -> Result<Option<Demand>> {
+        let key = (back.window.clone(), back.at_ms);
+        if let Some(known) = self.0.get(&key) {
+            return Ok(*known);
+        }
+        let demand = return_demands_at(host, by_sample, back)?.map(|found| found.demand);
+        self.0.insert(key, demand);
+        Ok(demand)
+    }
 }

@@ -4,6 +4,7 @@
 use crate::owner::quota::categories;
 use crate::trace::samples::Samples;
 use gleaner_hosts::derived::unsigned;
+use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::units::stored;
@@ -25,18 +26,25 @@ pub(super) struct IdleQuotas {
 }
 
 impl IdleQuotas {
+    /// `categories` are those of each sample ([`categories_by_sample`]).
     pub(super) fn of(
         samples: &Samples,
+        categories: &[Option<Categories>],
         segments: &[Range<usize>],
         mode: Mode,
         headroom_share: f64,
     ) -> Self {
+        let limits = Limits {
+            mode,
+            headroom_share,
+            ..Limits::default()
+        };
         let mut found = Self::default();
         let (mut byte_ms, mut shrunk_bytes) = (0, 0);
         for run in segments {
             let mut before: Option<i64> = None;
             for at in run.clone() {
-                let known = at_sample(samples, at, mode, headroom_share);
+                let known = at_sample(samples, categories, at, &limits);
                 let bytes = known.unwrap_or(0);
                 let until = if at + 1 < run.end { at + 1 } else { at };
                 let ms = samples.time_ms[until].saturating_sub(samples.time_ms[at]);
@@ -85,18 +93,25 @@ fn place(run: &[i64], ms: i64) -> usize {
     run.partition_point(|&t| t <= ms).saturating_sub(1)
 }
 
+/// Categories of each sample; `None` in a trace that has only physical and available memory.
+pub(super) fn categories_by_sample(samples: &Samples) -> Vec<Option<Categories>> {
+    (0..samples.len())
+        .map(|at| categories(samples, at))
+        .collect()
+}
+
 /// Quota at one sample; `None` if the trace lacks figures that the mode needs.
-fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
-    let limits = Limits {
-        mode,
-        headroom_share,
-        ..Limits::default()
-    };
+fn at_sample(
+    samples: &Samples,
+    categories: &[Option<Categories>],
+    at: usize,
+    limits: &Limits,
+) -> Option<i64> {
     let found = quota(
-        &categories(samples, at)?,
+        categories.get(at)?.as_ref()?,
         samples.mem_available_bytes[at].map(unsigned),
         Verdict::Unknown,
-        &limits,
+        limits,
     );
     (found.reason != Reason::HarvestableUnknown).then(|| stored(found.idle_quota_bytes))
 }
@@ -139,7 +154,8 @@ mod tests {
             let samples = samples(&steps);
             let cut = cut.min(steps.len() - 1);
             let segments = [0..cut, cut..steps.len()];
-            let found = IdleQuotas::of(&samples, &segments, mode, 0.1);
+            let categories = categories_by_sample(&samples);
+            let found = IdleQuotas::of(&samples, &categories, &segments, mode, 0.1);
             let lends = |at: usize| steps[at].1.map_or(0, |a| match mode {
                 Mode::Paper => (a - 10).max(0),
                 Mode::Gentle | Mode::Spare => (a / 2 - 10).max(0).min((a - 10).max(0)),
