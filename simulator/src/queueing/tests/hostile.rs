@@ -147,7 +147,7 @@ fn each_part_of_a_network_is_refused_by_its_name() {
     }
     assert_eq!(
         refusal(Vec::new(), vec![open(30.0, 0.1)]),
-        "open chains use disk for 3 of the time, which must be below 1; lower their rates"
+        "open chains use disk for 3.000 of the time, which must be below 1; lower their rates"
     );
     let elsewhere = ClosedChain {
         route: vec![Stage::at(1, 1.0)],
