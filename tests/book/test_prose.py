@@ -9,7 +9,7 @@ from pages import CHECKOUT, DOCS, FENCE
 
 WIDTH = 120
 # Written by programs, completely or in part: their texts are checked in the sources.
-WRITTEN_BY_PROGRAMS = {"fidelity.md": r"\A.*\Z", "doctor.md": r"^## Messages$.*\Z", "api.md": r"^<!-- API of .*?^<!-- end -->$"}
+WRITTEN_BY_PROGRAMS = {"fidelity.md": r"\A.*\Z", "fidelity-models.md": r"^<!-- Written by `gleaner fidelity .*?^<!-- end -->$", "doctor.md": r"^## Messages$.*\Z", "api.md": r"^<!-- API of .*?^<!-- end -->$"}
 PAGES = [
     *sorted(DOCS.glob("*.md")),
     *(CHECKOUT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "packaging/README.md")),

@@ -178,3 +178,84 @@ fn what_the_paper_does_not_have_is_refused_before_anything_is_made() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(complaint(&refused).contains("/nonexistent"));
 }
+
+#[test]
+fn the_queueing_model_is_printed_beside_its_paper() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    let asked = ["fidelity", "--paper", "felten-zahorjan"];
+    let files = ["--json", "--markdown", page.to_str().unwrap()];
+    let records: Value = serde_json::from_str(&told(&[&asked[..], &files].concat())).unwrap();
+    let records = records.as_array().unwrap();
+    let published = repository().join("traces/published/felten_zahorjan.csv");
+    let published = fs::read_to_string(published).unwrap();
+    assert_eq!(records.len(), published.lines().skip(1).count());
+    let keys =
+        "source item row column unit paper low high ours relative_error kind possible holds note";
+    let keys: BTreeSet<&str> = keys.split_whitespace().collect();
+    for r in records {
+        let found: BTreeSet<&str> = r.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(found, keys);
+        assert_eq!(r["source"], "Felten & Zahorjan 1991");
+        assert!(r["ours"].is_f64(), "{r}");
+        assert_eq!(r["holds"].is_null(), r["kind"] == "not_comparable", "{r}");
+    }
+    // The words about the balance of page-ins and page-outs contradict Table 1, and the use of DECstations' Ethernet is
+    // not low.
+    let missed = records.iter().filter(|r| r["holds"] == false);
+    let missed: Vec<(&str, &str)> = missed
+        .map(|r| (r["row"].as_str().unwrap(), r["column"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        (
+            "11 page-ins and 11 page-outs",
+            "throughput gained over 2 and 20, as printed",
+        ),
+        (
+            "DECstation 5000 on Ethernet, 40 clients and servers",
+            "network use",
+        ),
+    ];
+    assert_eq!(missed, expected);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("### Contradictions, by each reading\n") && page.contains("### Figure 3\n")
+    );
+
+    let said = told(&asked);
+    assert!(
+        said.contains("r_in 20, r_out 2 (fits the text)") && said.contains("12 of 12"),
+        "{said}"
+    );
+    let one = told(&[&asked[..], &["--item", "Text 4.1"]].concat());
+    assert!(
+        one.contains("not comparable") && !one.contains("Table 1\n"),
+        "{one}"
+    );
+}
+
+#[test]
+fn a_paper_without_clusters_takes_no_option_of_clusters() {
+    let asked = ["fidelity", "--paper", "felten-zahorjan"];
+    for (option, value) in [
+        ("--seeds", "3"),
+        ("--simulate=1", "--json"),
+        ("--work", "/tmp"),
+    ] {
+        let refused = gleaner(&[&asked[..], &[option, value]].concat());
+        assert_eq!(refused.status.code(), Some(1));
+        let said = complaint(&refused);
+        let name = option.split('=').next().unwrap();
+        assert!(
+            said.contains(name) && said.contains("synthetic clusters"),
+            "{said}"
+        );
+    }
+    let refused = gleaner(&[&asked[..], &["--item", "Table 4"]].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(complaint(&refused).contains("Text 4.2.1"));
+    assert_eq!(
+        gleaner(&["fidelity", "--paper", "nobody"]).status.code(),
+        Some(2)
+    );
+}

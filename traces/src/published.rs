@@ -1,12 +1,16 @@
-//! Figures of the paper (Acharya & Setia) to which synthetic clusters are fitted, and with which they are
-//! compared. All are in `traces/published/acharya_setia.csv`; its README explains the intervals and kinds.
+//! Published figures with which Gleaner's are compared: those of Acharya & Setia, to which synthetic clusters are
+//! fitted, and those of Felten & Zahorjan, whose queueing model the simulator solves. Each paper has a table in
+//! `traces/published`; the README there explains the intervals and kinds.
 
 use serde::{Deserialize, Serialize};
 
 const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
+const FELTEN_ZAHORJAN: &str = include_str!("../published/felten_zahorjan.csv");
 
 /// The work whose figures [`acharya_setia`] returns.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
+/// The work whose figures [`felten_zahorjan`] returns.
+pub const FELTEN_ZAHORJAN_SOURCE: &str = "Felten & Zahorjan 1991";
 
 /// Dependence of our figure on the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,6 +22,10 @@ pub enum Kind {
     Derived,
     /// Figure that is neither calibrated nor derived.
     Predicted,
+    /// Figure of other hardware or programs than ours: printed, never judged.
+    NotComparable,
+    /// Statement in words about a curve: it holds, or it does not.
+    Shape,
 }
 
 /// A published figure.
@@ -40,7 +48,7 @@ pub struct Figure {
     pub high: f64,
     /// Dependence of our figure on the paper's.
     pub kind: Kind,
-    /// False if no trace can have this figure.
+    /// False if no trace can have this figure, or if the paper's own parameters contradict it.
     pub possible: bool,
     /// Explanation for readers; may be empty.
     pub note: String,
@@ -75,13 +83,23 @@ pub struct PublishedError {
 /// # Errors
 /// [`PublishedError`]: the program was built from a damaged table.
 pub fn acharya_setia() -> Result<PublishedWork, PublishedError> {
-    let mut rows = csv::Reader::from_reader(ACHARYA_SETIA.as_bytes());
+    read("acharya_setia.csv", ACHARYA_SETIA)
+}
+
+/// The figures of E. Felten and J. Zahorjan, Issues in the Implementation of a Remote Memory Paging System (1991).
+/// Statements in words have bounds, which are our reading of the words.
+///
+/// # Errors
+/// [`PublishedError`]: the program was built from a damaged table.
+pub fn felten_zahorjan() -> Result<PublishedWork, PublishedError> {
+    read("felten_zahorjan.csv", FELTEN_ZAHORJAN)
+}
+
+fn read(name: &'static str, table: &str) -> Result<PublishedWork, PublishedError> {
+    let mut rows = csv::Reader::from_reader(table.as_bytes());
     let figures = rows.deserialize().collect::<Result<_, _>>();
     Ok(PublishedWork {
-        figures: figures.map_err(|source| PublishedError {
-            name: "acharya_setia.csv",
-            source,
-        })?,
+        figures: figures.map_err(|source| PublishedError { name, source })?,
     })
 }
 
@@ -96,13 +114,38 @@ mod tests {
 
     #[test]
     fn each_place_of_the_paper_once_with_its_figure_inside_its_interval() {
-        let mut places = BTreeSet::new();
-        for f in figures() {
-            assert!(f.low <= f.paper && f.paper <= f.high, "{f:?}");
-            assert!(f.low >= 0.0 && f.high.is_finite(), "{f:?}");
-            assert!(f.possible || !f.note.is_empty(), "{f:?}");
-            assert!(places.insert((f.item, f.row, f.column)));
+        for figures in [figures(), felten_zahorjan().unwrap().figures] {
+            let mut places = BTreeSet::new();
+            for f in figures {
+                assert!(f.low <= f.paper && f.paper <= f.high, "{f:?}");
+                assert!(f.low >= 0.0 && f.high.is_finite(), "{f:?}");
+                assert!(f.possible || !f.note.is_empty(), "{f:?}");
+                assert!(f.kind != Kind::Shape || !f.note.is_empty(), "{f:?}");
+                assert!(places.insert((f.item, f.row, f.column)));
+            }
         }
+    }
+
+    #[test]
+    fn the_queueing_models_parameters_and_statements_are_there() {
+        let mut counts = BTreeMap::new();
+        for f in felten_zahorjan().unwrap().figures {
+            *counts.entry((f.item, f.kind)).or_insert(0) += 1;
+        }
+        // Table 1 has six counts and speeds, and three times each of a page-out and of a page-in.
+        let expected = [
+            ("Table 1", Kind::Calibrated, 6 + 3 + 3),
+            ("Text 4.1", Kind::NotComparable, 3),
+            ("Text 4.2.1", Kind::Derived, 1),
+            ("Text 4.2.1", Kind::Predicted, 2),
+            ("Text 4.2.2", Kind::NotComparable, 1),
+            ("Text 4.2.2", Kind::Predicted, 12),
+            ("Text 4.2.2", Kind::Shape, 4),
+            ("Figure 2", Kind::Predicted, 1),
+            ("Figure 3", Kind::Predicted, 1),
+        ];
+        let expected = expected.map(|(item, kind, count)| ((item.to_owned(), kind), count));
+        assert_eq!(counts, expected.into());
     }
 
     #[test]
