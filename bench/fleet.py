@@ -8,7 +8,7 @@ fleet.py --hosts 100000 --collectors 4 --connect-seconds 600
 
 Certificates take some 10 ms each and are kept in --folder for the next run. With several collectors, all of them and the
 load generator share this machine's CPUs: look at the CPU time and at `acknowledged_connected_ms`, which leaves out TLS
-handshakes. Give the hosts time to connect: a handshake costs both sides about a millisecond of CPU time.
+handshakes. Give the hosts time to connect: handshakes cost CPU time on both sides.
 """
 
 import argparse

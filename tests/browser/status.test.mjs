@@ -297,7 +297,7 @@ describe("a collector with two peers", () => {
   after(() => Promise.all([collector, ...(peers ?? [])].map((one) => one?.end())));
 
   test("shows all collectors with their sums, and links to the pages of the others", async () => {
-    const { page, close } = await open(collector.http);
+    const { page, close } = await open(collector.http, { bypassCSP: true });
     assert.equal(await page.locator("h1").textContent(), "Gleaner collector east");
     assert.match(await page.locator("#collectors-found").textContent(), /^3 collectors: 60 of 60 hosts heard of/);
     const rows = page.locator("#collectors tbody tr");
@@ -312,7 +312,7 @@ describe("a collector with two peers", () => {
   test("says first that a collector does not answer, with its address and since when", async () => {
     await peers[0].end();
     await group((found) => !found.is_well);
-    const { page, close } = await open(collector.http);
+    const { page, close } = await open(collector.http, { bypassCSP: true });
     const problem = await page.locator(".problems > li").first().textContent();
     assert.match(problem, /^\s*Fault\s+Another collector of the dataset does not answer: north \(http:.*\): since 20.* UTC: /);
     assert.match(await page.locator("#collectors-found").textContent(), /^2 of 3 collectors answer: 40 of 40 hosts/);
