@@ -303,5 +303,9 @@ fn collectors_with_one_name_are_told_apart_and_complain() {
     let other = Collector::start(&first, "name = \"east\"");
     let peers = format!("name = \"east\"\n[peers]\nurls = [{:?}]", other.url);
     let collector = Collector::start(&second, &peers);
-    collector.hear("it has this collector's name, east");
+    wait_for("the fault", || {
+        let status = collector.get("/v1/status").1;
+        let text = status["problems"][0]["text"].as_str().unwrap_or_default();
+        text.contains("it has this collector's name, east")
+    });
 }
