@@ -87,16 +87,16 @@ def certify(pki: pathlib.Path, hosts: int) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: pathlib.Path, pki: pathlib.Path):
-    """A collector with full access on loopback; its process and its two addresses."""
+def running(folder: pathlib.Path, pki: pathlib.Path, port: int = 0, more: str = ""):
+    """A collector with full access on loopback; its process and its two addresses. `more` has lines of configuration."""
     config = folder / "collector.toml"
     config.write_text(
-        f'data_folder = "{folder}/data"\nlisten = "127.0.0.1:0"\npki = "{pki}"\nlocal_listen = "127.0.0.1:0"\n'
-        'local_access = "all"\ndisk_reserve = "0MiB"\n'
+        f'data_folder = "{folder}/data"\nlisten = "127.0.0.1:{port}"\npki = "{pki}"\nlocal_listen = "127.0.0.1:0"\n'
+        f'local_access = "all"\ndisk_reserve = "0MiB"\n{more}'
     )
     process = subprocess.Popen([RELEASE / "gleaner-collector", "run", "--config", config], stderr=subprocess.PIPE, text=True)
     try:
-        addresses = [process.stderr.readline().split()[-1] for _ in range(2)]
+        addresses = [next(line for line in process.stderr if "listening on" in line).split()[-1] for _ in range(2)]
         yield process, *(address.split("://")[1] for address in addresses)
     finally:
         process.terminate()

@@ -1,50 +1,135 @@
 #!/usr/bin/env python3
-"""A fleet's collector: the cost of N hosts, each with its own certificate and connection.
+"""A fleet's collectors: the cost of N hosts, each with its own certificate and connection.
 
-fleet.py [--hosts 10000] [--seconds 300]     a sample each, every 90 s: CPU, memory, time to acknowledge
-fleet.py --hosts 1000 --backlog 960          a day each at once: time until acknowledged, and until in the dataset
+fleet.py [--hosts 10000] [--seconds 300]      a sample each, every 90 s: CPU, memory, time to acknowledge
+fleet.py --hosts 1000 --backlog 960           a day each at once: time until acknowledged, and until in the dataset
+fleet.py --hosts 100000 --collectors 4 --connect-seconds 600
+                                              four collectors on one dataset, each with a quarter of the hosts
 
-Certificates take some 10 ms each and are kept in --folder for the next run.
+Certificates take some 10 ms each and are kept in --folder for the next run. With several collectors, all of them and the
+load generator share this machine's CPUs: look at the CPU time and at `acknowledged_connected_ms`, which leaves out TLS
+handshakes. Give the hosts time to connect: handshakes cost CPU time on both sides.
 """
 
 import argparse
+import contextlib
 import json
 import pathlib
 import resource
 import shutil
+import socket
 import tempfile
 import time
+import urllib.request
 
 from collector import certify, cost, running, seal, swarm
+
+#: Descriptors of a process besides its connections.
+OTHER_DESCRIPTORS = 200
+#: Hosts' connections that share a source address (HOSTS_OF_ADDRESS in collector/examples/swarm.rs), of 254 addresses.
+MOST_HOSTS = 254 * 20_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=10_000)
+    parser.add_argument("--collectors", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("--connect-seconds", type=int, default=90)
     parser.add_argument("--backlog", type=int, default=0)
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--folder", type=pathlib.Path)
     args = parser.parse_args()
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    if most < args.hosts + 100:
-        raise SystemExit(f"{args.hosts} connections need as many descriptors in each of two processes; the limit is {most}")
+    allow_descriptors(args.hosts + OTHER_DESCRIPTORS)
     folder = args.folder or pathlib.Path(tempfile.mkdtemp(prefix="gleaner-bench-"))
     try:
         folder.mkdir(exist_ok=True)
         certify(folder / "pki", args.hosts)
-        shutil.rmtree(folder / "data", ignore_errors=True)
-        with running(folder, folder / "pki") as (process, tls, local):
-            how = ["--backlog", args.backlog, "--at-once", args.at_once] if args.backlog else ["--seconds", args.seconds]
-            begin = time.monotonic()
-            found = swarm("--pki", folder / "pki", "--url", tls, "--hosts", args.hosts, *how)
-            seal(local)
-            found["sealed_s"] = time.monotonic() - begin
-            print(json.dumps(found | cost(process.pid), indent=2))
+        print(json.dumps(measured(folder, args), indent=2))
     finally:
         if args.folder is None:
             shutil.rmtree(folder)
+
+
+def measured(folder: pathlib.Path, args: argparse.Namespace) -> dict:
+    """Figures of one run, with those of each collector."""
+    with contextlib.ExitStack() as stack:
+        collectors = [stack.enter_context(one) for one in started(folder, args)]
+        how = ["--connect-seconds", args.connect_seconds, "--seconds", args.seconds]
+        if args.backlog:
+            how = ["--backlog", args.backlog, "--at-once", args.at_once]
+        begin = time.monotonic()
+        urls = ",".join(tls for _, tls, _ in collectors)
+        found = swarm("--pki", folder / "pki", "--url", urls, "--hosts", args.hosts, *how)
+        for _, _, local in collectors:
+            seal(local)
+        found["sealed_s"] = time.monotonic() - begin
+        each = [cost(process.pid) | state(local) for process, _, local in collectors]
+        if args.collectors == 1:
+            return found | each[0]
+        return found | {"group": group(collectors[0][2]), "collectors": each}
+
+
+def started(folder: pathlib.Path, args: argparse.Namespace) -> list:
+    """Context managers of the collectors. Several collectors have names, one dataset, and each other as peers."""
+    shutil.rmtree(folder / "data", ignore_errors=True)
+    if args.collectors == 1:
+        limit = f"connections_limit = {max(20_000, args.hosts + OTHER_DESCRIPTORS)}\n"
+        return [running(folder, folder / "pki", more=limit)]
+    shutil.rmtree(folder / "dataset", ignore_errors=True)
+    ports = free_ports(args.collectors)
+    peers = json.dumps([f"https://localhost:{port}" for port in ports])
+    limit = args.hosts // args.collectors + OTHER_DESCRIPTORS
+    made = []
+    for number, port in enumerate(ports, 1):
+        own = folder / f"collector-{number}"
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir()
+        more = (
+            f'name = "collector-{number}"\ndataset = "{folder}/dataset"\nconnections_limit = {max(20_000, limit)}\n'
+            f"[peers]\nurls = {peers}\n"
+        )
+        made.append(running(own, folder / "pki", port, more))
+    return made
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports at which no program listens."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in sockets]
+
+
+def state(local: str) -> dict:
+    """Rejected requests and connections of a collector by reason, and its part of the dataset."""
+    text = urllib.request.urlopen(f"http://{local}/metrics").read().decode()
+    rejected = {}
+    for line in text.splitlines():
+        if line.startswith("gleaner_collector_rejected_requests_total{"):
+            labels, value = line.rsplit(" ", 1)
+            reason = labels.split('reason="')[1].split('"')[0]
+            if float(value):
+                rejected[reason] = int(float(value))
+    overview = group(local)["collectors"][0]["overview"]
+    return {"rejected": rejected, "hosts": overview["hosts_count"], "rows": overview["dataset_rows_count"]}
+
+
+def group(local: str) -> dict:
+    return json.load(urllib.request.urlopen(f"http://{local}/v1/collectors"))
+
+
+def allow_descriptors(needed: int) -> None:
+    """Raises this process's limit of descriptors, which the collectors and the load generator inherit."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < needed:
+        with contextlib.suppress(ValueError, OSError):  # only root may raise the hard limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, needed))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if most < needed:
+        raise SystemExit(f"{needed} descriptors are needed in the load generator; the limit is {most}: run `ulimit -n {needed}`")
+    if needed > MOST_HOSTS:
+        raise SystemExit(f"{MOST_HOSTS} hosts are the most that the loopback network's addresses allow")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@
 //! ```text
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --backlog 960 --at-once 32  a day each, at once
+//! swarm --pki DIR --url A:1,A:2 --hosts 100000 --connect-seconds 600             two collectors, hosts in turn
 //! swarm --pki DIR --hosts 50 --seconds 0                                         certificates alone, and an authority
 //! swarm --hosts 50 --backlog 960 --dump DIR                                      the same bodies into files, unsent
 //! ```
 //!
 //! Sixteen synthetic hosts are generated. All other hosts are copies of these with their own ids, so this
-//! process needs little CPU time. Prints JSON.
+//! process needs little CPU time. A host's certificate is read when the host connects. More than 20,000 hosts use
+//! several addresses of the loopback network, as one address has some 28,000 ports. Prints JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
@@ -17,13 +19,18 @@ use gleaner_schemas::rows::TABLES;
 use gleaner_traces::synth::{Cluster, Parameters, Preset};
 use gleaner_trust::{AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Role};
 use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -32,12 +39,17 @@ const TEMPLATES: usize = 16;
 const INTERVAL_MS: u64 = 90_000;
 /// Maximum number of records in an agent's batch.
 const RECORDS_AT_ONCE: usize = 512;
+/// Number of hosts that share an address of the loopback network.
+const HOSTS_OF_ADDRESS: usize = 20_000;
 
 struct Args {
     pki: PathBuf,
-    url: String,
+    /// Addresses of the collectors, to which hosts are assigned in turn.
+    collectors: Vec<String>,
     hosts: usize,
     seconds: u64,
+    /// Time over which the hosts connect and send their first batches, in seconds.
+    connect_seconds: u64,
     backlog: usize,
     at_once: usize,
     dump: Option<PathBuf>,
@@ -51,6 +63,16 @@ struct Template {
     database_id: String,
 }
 
+/// Time until a batch was acknowledged.
+#[derive(Clone, Copy)]
+struct Latency {
+    us: u64,
+    /// Index of the collector.
+    collector: usize,
+    /// True if the host was connected before; false if the time includes the TLS handshake.
+    was_connected: bool,
+}
+
 #[derive(Default)]
 struct Sums {
     batches: AtomicU64,
@@ -59,7 +81,7 @@ struct Sums {
     retries: AtomicU64,
     failures: AtomicU64,
     last_failure: Mutex<String>,
-    latencies_us: Mutex<Vec<u64>>,
+    latencies: Mutex<Vec<Latency>>,
 }
 
 fn main() {
@@ -67,7 +89,7 @@ fn main() {
     let count = if args.backlog > 0 {
         args.backlog
     } else {
-        (args.seconds * 1000 / INTERVAL_MS + 2) as usize
+        (args.length().as_millis() as u64 / INTERVAL_MS + 2) as usize
     };
     let records = if args.backlog > 0 { RECORDS_AT_ONCE } else { 1 };
     eprintln!("making {count} samples of {TEMPLATES} hosts");
@@ -75,7 +97,7 @@ fn main() {
     if let Some(folder) = &args.dump {
         return dump(&args, &templates, folder);
     }
-    let configs = certificates(&args);
+    let certificates = Arc::new(certificates(&args));
     if args.seconds == 0 {
         return;
     }
@@ -85,7 +107,7 @@ fn main() {
         .unwrap();
     let sums = Arc::new(Sums::default());
     let begin = Instant::now();
-    runtime.block_on(send_all(&args, &templates, configs, &sums));
+    runtime.block_on(send_all(&args, &templates, &certificates, &sums));
     report(&args, &sums, begin.elapsed());
 }
 
@@ -98,12 +120,24 @@ fn args() -> Args {
     let number = |key: &str, or: usize| given.get(key).map_or(or, |v| v.parse().expect(key));
     Args {
         pki: given.get("--pki").cloned().unwrap_or_default().into(),
-        url: given.get("--url").cloned().unwrap_or_default(),
+        collectors: given
+            .get("--url")
+            .map(|urls| urls.split(',').map(str::to_owned).collect())
+            .unwrap_or_default(),
         dump: given.get("--dump").map(PathBuf::from),
         hosts: number("--hosts", 100),
         seconds: number("--seconds", 180) as u64,
+        connect_seconds: number("--connect-seconds", INTERVAL_MS as usize / 1000) as u64,
         backlog: number("--backlog", 0),
         at_once: number("--at-once", 64),
+    }
+}
+
+impl Args {
+    /// Length of the run. A longer time for connecting makes it longer by as much.
+    fn length(&self) -> Duration {
+        let longer_s = self.connect_seconds.saturating_sub(INTERVAL_MS / 1000);
+        Duration::from_secs(self.seconds + longer_s)
     }
 }
 
@@ -233,65 +267,97 @@ fn host_id(n: usize) -> String {
     )
 }
 
-/// TLS configurations with the hosts' certificates, which are made once and stored beside the authority.
-fn certificates(args: &Args) -> Vec<Arc<ClientConfig>> {
+/// Certificates of the hosts, which lie in files beside the authority.
+struct Certificates {
+    folder: PathBuf,
+    /// Settings of a connection, except for the host's certificate.
+    base: ClientConfig,
+}
+
+impl Certificates {
+    /// TLS settings of host number `n`. Hosts share the rest of the settings, but no sessions.
+    fn config(&self, n: usize) -> Arc<ClientConfig> {
+        let certificate = CertificateDer::from_pem_file(file(&self.folder, n, "crt")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(file(&self.folder, n, "key")).unwrap();
+        let provider = gleaner_trust::provider();
+        let own = CertifiedKey::from_der(vec![certificate], key, &provider).unwrap();
+        let mut config = self.base.clone();
+        config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(own));
+        Arc::new(config)
+    }
+}
+
+fn file(folder: &Path, n: usize, ending: &str) -> PathBuf {
+    folder.join(format!("{n}.{ending}"))
+}
+
+/// Makes the certificates that are missing, with an authority if there is none.
+fn certificates(args: &Args) -> Certificates {
     if !args.pki.join("authority.crt").exists() {
         let authority = Authority::init(&args.pki, "swarm", AUTHORITY_DAYS).unwrap();
-        let names = vec!["localhost".to_owned()];
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let issued = authority.issue(&Role::Collector { names }, 365).unwrap();
         let path = |ending: &str| args.pki.join(format!("collector.{ending}"));
         issued.write(&path("crt"), &path("key")).unwrap();
     }
     let authority = Authority::open(&args.pki).unwrap();
+    if !args.pki.join("peers.crt").exists() {
+        let name = "peers".to_owned();
+        let issued = authority.issue(&Role::Reader { name }, 365).unwrap();
+        let path = |ending: &str| args.pki.join(format!("peers.{ending}"));
+        issued.write(&path("crt"), &path("key")).unwrap();
+    }
     let folder = args.pki.join("swarm");
     std::fs::create_dir_all(&folder).unwrap();
-    let path = |n: usize, ending: &str| folder.join(format!("{n}.{ending}"));
-    (0..args.hosts)
-        .map(|n| {
-            if n % 1000 == 0 {
-                eprintln!("certificates: {n} of {}", args.hosts);
-            }
-            if !path(n, "crt").exists() {
-                let role = Role::Host {
-                    host_id: host_id(n),
-                };
-                let issued = authority.issue(&role, 90).unwrap();
-                std::fs::write(path(n, "key"), issued.key_pem).unwrap();
-                std::fs::write(path(n, "crt"), issued.certificate_pem).unwrap();
-            }
-            let paths = ClientPaths {
-                certificate: path(n, "crt"),
-                key: path(n, "key"),
-                authority: args.pki.join("authority.crt"),
+    for n in 0..args.hosts {
+        if n % 1000 == 0 {
+            eprintln!("certificates: {n} of {}", args.hosts);
+        }
+        if !file(&folder, n, "crt").exists() {
+            let role = Role::Host {
+                host_id: host_id(n),
             };
-            ClientTrust::load(&paths).unwrap().credentials().config()
-        })
-        .collect()
+            let issued = authority.issue(&role, 90).unwrap();
+            std::fs::write(file(&folder, n, "key"), issued.key_pem).unwrap();
+            std::fs::write(file(&folder, n, "crt"), issued.certificate_pem).unwrap();
+        }
+    }
+    let paths = ClientPaths {
+        certificate: file(&folder, 0, "crt"),
+        key: file(&folder, 0, "key"),
+        authority: args.pki.join("authority.crt"),
+    };
+    let first = ClientTrust::load(&paths).unwrap().credentials().config();
+    let mut base = ClientConfig::clone(&first);
+    base.resumption = Resumption::disabled();
+    Certificates { folder, base }
 }
 
 async fn send_all(
     args: &Args,
     templates: &Arc<Vec<Vec<Template>>>,
-    configs: Vec<Arc<ClientConfig>>,
+    certificates: &Arc<Certificates>,
     sums: &Arc<Sums>,
 ) {
     let turns = Arc::new(Semaphore::new(args.at_once));
-    let end = Instant::now() + Duration::from_secs(args.seconds);
-    let hosts: Vec<_> = configs
-        .into_iter()
-        .enumerate()
-        .map(|(n, config)| {
+    let end = Instant::now() + args.length();
+    let collectors: Vec<SocketAddr> = args.collectors.iter().map(|c| c.parse().unwrap()).collect();
+    let connecting = Duration::from_secs(args.connect_seconds);
+    let hosts: Vec<_> = (0..args.hosts)
+        .map(|n| {
             let (templates, sums, turns) = (templates.clone(), sums.clone(), turns.clone());
-            let url = args.url.clone();
-            let phase = Duration::from_millis(INTERVAL_MS).mul_f64(n as f64 / args.hosts as f64);
+            let phase = connecting.mul_f64(n as f64 / args.hosts as f64);
             let is_backlog = args.backlog > 0;
+            let collector = n % collectors.len();
+            let mut host = Host {
+                n,
+                collector,
+                address: collectors[collector],
+                source: source(args.hosts, n),
+                certificates: certificates.clone(),
+                connection: None,
+            };
             tokio::spawn(async move {
-                let mut host = Host {
-                    n,
-                    url,
-                    config,
-                    connection: None,
-                };
                 let batches = &templates[n % TEMPLATES];
                 if is_backlog {
                     let _turn = turns.acquire().await.unwrap();
@@ -319,10 +385,19 @@ async fn send_all(
     }
 }
 
+/// Address from which host number `n` connects; `None` for the kernel's choice, which suffices for few hosts.
+fn source(hosts: usize, n: usize) -> Option<SocketAddr> {
+    let number = u8::try_from(1 + n / HOSTS_OF_ADDRESS).expect("at most 255 addresses");
+    (hosts > HOSTS_OF_ADDRESS).then(|| (Ipv4Addr::new(127, 0, 1, number), 0).into())
+}
+
 struct Host {
     n: usize,
-    url: String,
-    config: Arc<ClientConfig>,
+    /// Index of the collector.
+    collector: usize,
+    address: SocketAddr,
+    source: Option<SocketAddr>,
+    certificates: Arc<Certificates>,
     connection: Option<TlsStream<TcpStream>>,
 }
 
@@ -330,6 +405,7 @@ impl Host {
     /// Sends a batch until it is acknowledged.
     async fn deliver(&mut self, batch: &Template, sums: &Sums) {
         let body = batch.body(self.n);
+        let was_connected = self.connection.is_some();
         let begin = Instant::now();
         loop {
             match self.post(&body).await {
@@ -347,8 +423,11 @@ impl Host {
                 }
             }
         }
-        let took = u64::try_from(begin.elapsed().as_micros()).unwrap();
-        sums.latencies_us.lock().await.push(took);
+        sums.latencies.lock().await.push(Latency {
+            us: u64::try_from(begin.elapsed().as_micros()).unwrap(),
+            collector: self.collector,
+            was_connected,
+        });
         sums.batches.fetch_add(1, Ordering::Relaxed);
         sums.rows.fetch_add(batch.rows, Ordering::Relaxed);
         sums.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
@@ -358,10 +437,14 @@ impl Host {
         let stream = match &mut self.connection {
             Some(stream) => stream,
             none => {
-                let socket = TcpStream::connect(&self.url).await?;
+                let socket = TcpSocket::new_v4()?;
+                if let Some(source) = self.source {
+                    socket.bind(source)?;
+                }
+                let socket = socket.connect(self.address).await?;
                 socket.set_nodelay(true)?;
                 let name = "localhost".try_into().unwrap();
-                let connector = TlsConnector::from(self.config.clone());
+                let connector = TlsConnector::from(self.certificates.config(self.n));
                 none.insert(connector.connect(name, socket).await?)
             }
         };
@@ -402,12 +485,10 @@ async fn read_status(stream: &mut TlsStream<TcpStream>) -> std::io::Result<u16> 
 }
 
 fn report(args: &Args, sums: &Sums, took: Duration) {
-    let mut latencies = sums.latencies_us.blocking_lock().clone();
-    latencies.sort_unstable();
-    let quantile = |q: f64| {
-        let at = ((latencies.len() as f64 - 1.0) * q) as usize;
-        latencies.get(at).map(|&us| us as f64 / 1000.0)
-    };
+    let latencies = sums.latencies.blocking_lock().clone();
+    let of_collectors: Vec<_> = (0..args.collectors.len())
+        .map(|collector| quantiles(&latencies, |l| l.collector == collector && l.was_connected))
+        .collect();
     let seconds = took.as_secs_f64();
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     let found = serde_json::json!({
@@ -420,7 +501,20 @@ fn report(args: &Args, sums: &Sums, took: Duration) {
         "retries": of(&sums.retries),
         "failures": of(&sums.failures),
         "last_failure": *sums.last_failure.blocking_lock(),
-        "acknowledged_ms": { "p50": quantile(0.5), "p99": quantile(0.99), "most": quantile(1.0) },
+        "acknowledged_ms": quantiles(&latencies, |_| true),
+        "acknowledged_connected_ms": of_collectors,
     });
     println!("{found:#}");
+}
+
+/// Median, 99th percentile and maximum of some latencies, in ms.
+fn quantiles(latencies: &[Latency], is_wanted: impl Fn(&Latency) -> bool) -> serde_json::Value {
+    let wanted = latencies.iter().filter(|latency| is_wanted(latency));
+    let mut us: Vec<u64> = wanted.map(|latency| latency.us).collect();
+    us.sort_unstable();
+    let quantile = |q: f64| {
+        let at = ((us.len() as f64 - 1.0) * q) as usize;
+        us.get(at).map(|&us| us as f64 / 1000.0)
+    };
+    serde_json::json!({ "p50": quantile(0.5), "p99": quantile(0.99), "most": quantile(1.0) })
 }

@@ -7,6 +7,7 @@ const AFTER_HELP: &str = "\
 Examples:
   gleaner-collector run                          configured by /etc/gleaner/collector.toml
   gleaner-collector status                       hosts, lag, problems
+  gleaner-collector status --all                 all collectors of the dataset
   gleaner-collector verify /srv/gleaner/dataset  check every hash and every count
   gleaner-collector repair /srv/gleaner/dataset  set damaged files aside, save their intact records
 
@@ -14,7 +15,7 @@ Exit codes:
   0  done; verify: all files are as sealed
   1  failed; standard error says why
   2  wrong usage
-  3  status: the collector does not answer, or has problems
+  3  status: the collector (with --all: one of them) does not answer, or has problems
   4  verify, repair: there was damage";
 
 /// Gathers the traces of a cluster's agents into one dataset, and serves it.
@@ -76,6 +77,9 @@ pub enum Command {
         /// URL of the collector's plain-HTTP listener [default: `local_listen` of the configuration]
         #[arg(long)]
         url: Option<String>,
+        /// Print the collectors of the dataset, without their hosts
+        #[arg(long)]
+        all: bool,
         /// Print as JSON (docs/collector.md describes it)
         #[arg(long)]
         json: bool,

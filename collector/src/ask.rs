@@ -2,6 +2,9 @@
 
 use crate::Error;
 pub use crate::http::status::{HostStatus, State, Status};
+pub use crate::peers::GroupTotals;
+
+use crate::peers::{Group, GroupMember};
 
 use crate::wording::{brief_length, clock, count, short, thousands, utc};
 use comfy_table::presets::NOTHING;
@@ -9,6 +12,7 @@ use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::units::Bytes;
 use gleaner_trust::Address;
 use gleaner_trust::http::{HttpClient, Limits};
+use serde::de::DeserializeOwned;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -31,11 +35,28 @@ pub struct Answer {
 /// # Errors
 /// [`Error::Silent`] if there is no answer, or if the answer is not that of a collector.
 pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
-    let body = fetch(url)?;
-    let status = parse(url, &body)?;
+    let body = fetch(url, "/v1/status")?;
+    let status: Status = parse(url, &body)?;
     Ok(Answer {
         is_well: status.is_well,
         text: if as_json { body + "\n" } else { say(status) },
+    })
+}
+
+/// Asks the collector at `url` for the state of all collectors of the dataset, without their hosts.
+///
+/// # Errors
+/// [`Error::Silent`], as for [`ask`].
+pub fn ask_all(url: &str, as_json: bool) -> Result<Answer, Error> {
+    let body = fetch(url, "/v1/collectors")?;
+    let group: Group = parse(url, &body)?;
+    Ok(Answer {
+        is_well: group.is_well,
+        text: if as_json {
+            body + "\n"
+        } else {
+            say_all(&group)
+        },
     })
 }
 
@@ -44,7 +65,7 @@ pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
 /// # Errors
 /// [`Error::Silent`], as for [`ask`].
 pub fn status(url: &str) -> Result<Status, Error> {
-    parse(url, &fetch(url)?)
+    parse(url, &fetch(url, "/v1/status")?)
 }
 
 fn silent(url: &str, reason: String) -> Error {
@@ -54,12 +75,12 @@ fn silent(url: &str, reason: String) -> Error {
     }
 }
 
-fn parse(url: &str, body: &str) -> Result<Status, Error> {
+fn parse<T: DeserializeOwned>(url: &str, body: &str) -> Result<T, Error> {
     let none = |e| silent(url, format!("its answer is none of a collector's ({e})"));
     serde_json::from_str(body).map_err(none)
 }
 
-fn fetch(url: &str) -> Result<String, Error> {
+fn fetch(url: &str, path: &str) -> Result<String, Error> {
     let silent = |reason| silent(url, reason);
     let address = Address::parse(url).map_err(|e| silent(e.to_string()))?;
     if address.is_secret() {
@@ -72,7 +93,7 @@ fn fetch(url: &str) -> Result<String, Error> {
         ..Limits::default()
     };
     let http = HttpClient::plain("gleaner-collector", limits);
-    let response = http.agent().get(address.url("/v1/status")).call();
+    let response = http.agent().get(address.url(path)).call();
     let mut response = response.map_err(|e| silent(e.to_string()))?;
     let body = response.body_mut().with_config().limit(ANSWER_BYTES);
     let body = body.read_to_string().map_err(|e| silent(e.to_string()))?;
@@ -109,6 +130,95 @@ fn say(mut status: Status) -> String {
         let _ = writeln!(text, "{}", hosts(&status));
     }
     text
+}
+
+/// Faults and failures of the collectors, a table of them, and their sums.
+fn say_all(group: &Group) -> String {
+    let mut text = String::new();
+    for member in &group.collectors {
+        let name = plain(member.label());
+        if let Some(reason) = &member.failure {
+            let url = member.url.as_deref().unwrap_or_default();
+            let since = member.failing_since_time_ms.map(utc).unwrap_or_default();
+            let reason = plain(reason);
+            let _ = writeln!(
+                text,
+                "fault: {name}: no answer from {url} since {since} UTC: {reason}"
+            );
+        }
+        let faults = member.present().into_iter().flat_map(|o| &o.faults);
+        for fault in faults {
+            let _ = writeln!(text, "fault: {name}: {}", plain(fault));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("nothing is wrong\n");
+    }
+    let _ = writeln!(text, "\n{}\n", members(&group.collectors));
+    let totals = &group.totals;
+    let sums = &totals.sums;
+    let _ = writeln!(
+        text,
+        "{} of {} answer: {} ({} silent), {} batches a minute, {} in the dataset ({})",
+        thousands(totals.answering_count),
+        count(totals.collectors_count, "collector"),
+        count(sums.hosts_count, "host"),
+        thousands(sums.hosts_silent_count),
+        thousands(sums.batches_per_minute),
+        count(sums.dataset_rows_count, "row"),
+        Bytes::from(sums.dataset_bytes),
+    );
+    text
+}
+
+fn members(collectors: &[GroupMember]) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header([
+        "STATE",
+        "COLLECTOR",
+        "ADDRESS",
+        "HOSTS",
+        "SILENT",
+        "BATCHES/MIN",
+        "MAX LAG",
+        "ROWS",
+        "DISK FREE",
+        "VERSION",
+    ]);
+    for member in collectors {
+        let state = match (&member.failure, &member.overview) {
+            (Some(_), _) => "no answer",
+            (None, None) => "not asked yet",
+            (None, Some(_)) if member.is_well() => "well",
+            (None, Some(_)) => "fault",
+        };
+        let mut cells = vec![
+            state.to_owned(),
+            plain(member.label()),
+            member.url.as_deref().map_or("this one".into(), plain),
+        ];
+        match member.present() {
+            None => cells.extend(std::iter::repeat_n("-".to_owned(), 7)),
+            Some(overview) => cells.extend([
+                thousands(overview.sums.hosts_count),
+                thousands(overview.sums.hosts_silent_count),
+                thousands(overview.sums.batches_per_minute),
+                overview
+                    .max_lag_ms
+                    .map_or("-".into(), |ms| brief_length(ms.max(0))),
+                thousands(overview.sums.dataset_rows_count),
+                Bytes::from(overview.disk_free_bytes).to_string(),
+                plain(&overview.version),
+            ]),
+        }
+        table.add_row(cells);
+    }
+    for numbers in 3..=8 {
+        if let Some(column) = table.column_mut(numbers) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    tidy(table)
 }
 
 fn collector(status: &Status) -> String {

@@ -2,14 +2,16 @@
 //! overrides the defaults.
 
 use crate::args::GlobalArgs;
+use crate::peers::PeerSettings;
 use crate::publish::{self, Target};
 use crate::tables::TableSettings;
 use crate::{journal, sealer};
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
-use gleaner_dataset::{Compaction, Policy as Retention, batch};
+use gleaner_dataset::{Compaction, Policy as Retention, batch, check_writer_name};
 use gleaner_schemas::rows::DATASET_TABLES;
 use gleaner_tables::Options as TableOptions;
+use gleaner_trust::{Address, ClientPaths};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -60,8 +62,18 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::interval")]
     publish_grace: Option<Duration>,
     publish_options: BTreeMap<String, toml::Value>,
+    peers: PeersTable,
     tables: TablesTable,
     retention: RetentionTable,
+}
+
+/// The table `[peers]`; without `urls`, the collector has no peers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PeersTable {
+    urls: Vec<String>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
 }
 
 /// The table `[tables]`; without `folder`, no Iceberg tables are published.
@@ -152,6 +164,8 @@ pub struct Config {
     pub journal: journal::Limits,
     /// Rules of sealing.
     pub seal: sealer::Policy,
+    /// The other collectors of the dataset.
+    pub peers: PeerSettings,
     /// Settings of the copy of the dataset, if there is one.
     pub publish: Option<publish::Settings>,
     /// Settings of the Iceberg tables, if they are published.
@@ -190,8 +204,15 @@ impl Config {
             let what = "nothing to listen on: set listen (TLS) or local_listen (loopback)";
             return Err(origin.wrong("local_listen", what));
         }
+        if let Some(name) = &file.name {
+            check_writer_name(name).map_err(|error| origin.wrong("name", error.to_string()))?;
+        }
+        let certificates = listen.as_ref().map(|(_, certificates)| certificates);
+        let peers = peers(&file.peers, certificates);
+        let peers = peers.map_err(|(key, what)| origin.wrong(key, what))?;
         let publish = published(&file).map_err(|what| origin.wrong("publish", what))?;
         let mut values = Self {
+            peers,
             listen,
             local_listen,
             publish,
@@ -226,13 +247,18 @@ impl Config {
                 "publish",
                 format!("{:?}", self.publish) != format!("{:?}", next.publish),
             ),
+            (
+                "peers",
+                format!("{:?}", self.peers) != format!("{:?}", next.peers),
+            ),
             ("tables", self.tables != next.tables),
         ];
         let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
         left_out.map(|(key, _)| key).collect()
     }
 
-    /// Resolves all settings except the listeners, the copy and the tables. None of these values can be wrong.
+    /// Resolves all settings except the listeners, the peers, the copy and the tables. None of these values can be
+    /// wrong, except for the name, which the caller checks.
     fn from_file(file: &ConfigFile, data_folder: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
@@ -265,6 +291,7 @@ impl Config {
                 retention: file.retention.policy(),
                 collector_name: file.name.clone(),
             },
+            peers: PeerSettings::default(),
             publish: None,
             tables: None,
         }
@@ -286,6 +313,48 @@ impl Config {
             ..Self::from_file(&file, folder.join("collector"))
         }
     }
+}
+
+/// Resolves the peers. A reader's certificate is needed for addresses with TLS.
+///
+/// # Errors
+/// Key with the fault, and a description of the fault.
+fn peers(
+    table: &PeersTable,
+    certificates: Option<&Certificates>,
+) -> Result<PeerSettings, (&'static str, String)> {
+    let mut urls: Vec<Address> = Vec::new();
+    for text in &table.urls {
+        let url = Address::parse(text).map_err(|error| ("peers.urls", error.to_string()))?;
+        if urls.contains(&url) {
+            return Err(("peers.urls", format!("{url} is there twice")));
+        }
+        urls.push(url);
+    }
+    if !urls.iter().any(Address::is_secret) {
+        return Ok(PeerSettings { urls, reader: None });
+    }
+    let certificates = certificates.ok_or_else(|| {
+        let what = "peers with https:// need listen, whose authority they are trusted by";
+        ("peers.urls", what.to_owned())
+    })?;
+    let named = |given: &Option<PathBuf>, name: &str, key: &'static str| {
+        let default = certificates.pki.as_ref().map(|pki| pki.join(name));
+        given.clone().or(default).ok_or_else(|| {
+            let what = format!(
+                "peers with https:// need a reader's certificate: set {key}, or pki = the folder of `gleaner pki init`"
+            );
+            ("peers.urls", what)
+        })
+    };
+    Ok(PeerSettings {
+        reader: Some(ClientPaths {
+            certificate: named(&table.certificate, "peers.crt", "peers.certificate")?,
+            key: named(&table.key, "peers.key", "peers.key")?,
+            authority: certificates.authority.clone(),
+        }),
+        urls,
+    })
 }
 
 fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
@@ -418,6 +487,48 @@ mod tests {
             let error = config(&format!("folder = {folder:?}")).unwrap_err();
             assert!(error.contains("line 3: tables.folder: "), "{error}");
         }
+    }
+
+    #[test]
+    fn peers_have_addresses_and_a_readers_certificate() {
+        let east = "https://east.example:7443";
+        let config = |more: &str, urls: &[&str]| {
+            let tls = "listen = \"0.0.0.0:7443\"\nname = \"west\"\n";
+            resolve(&format!("{tls}{more}\n[peers]\nurls = {urls:?}"))
+        };
+        let pki = "pki = \"/etc/gleaner/pki\"";
+        let peers = config(pki, &[east, "https://west.example:7443"])
+            .unwrap()
+            .peers;
+        assert_eq!(peers.urls.len(), 2);
+        let reader = peers.reader.unwrap();
+        assert_eq!(reader.certificate, Path::new("/etc/gleaner/pki/peers.crt"));
+        assert_eq!(
+            reader.authority,
+            Path::new("/etc/gleaner/pki/authority.crt")
+        );
+        let plain = config(pki, &["http://127.0.0.1:7481"]).unwrap().peers;
+        assert!(plain.reader.is_none());
+        let own = "certificate = \"/a.crt\"\nkey = \"/a.key\"\nauthority = \"/ca.crt\"";
+        for (more, urls, fault) in [
+            (pki, &["east.example:7443"][..], "is no address"),
+            (pki, &["http://east.example:7443"], "unencrypted connection"),
+            (pki, &[east, east], "is there twice"),
+            (own, &[east], "set peers.certificate"),
+        ] {
+            let error = config(more, urls).unwrap_err();
+            assert!(
+                error.contains("peers.urls: ") && error.contains(fault),
+                "{error}"
+            );
+        }
+        let error = resolve(&format!("[peers]\nurls = [{east:?}]")).unwrap_err();
+        assert!(error.contains("need listen"), "{error}");
+        let error = resolve("name = \"East\"").unwrap_err();
+        assert!(
+            error.contains("name: ") && error.contains("lower-case"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! A batch's journey: [`http`] authenticates the sender and decodes the batch, [`journal`] makes it durable,
 //! and the sender gets the acknowledgement. Later [`sealer`] moves the batch into the dataset, [`publish`]
 //! copies the dataset to an object store, and [`tables`] publishes it as Iceberg tables. [`hosts`] keeps the
-//! progress of each host.
+//! progress of each host, and [`peers`] the state of the dataset's other collectors.
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `ask`, `http`, `config`, `args`, `sealer`,
-//! `hosts`, `publish`, `tables`, `journal`, `upkeep`, `wording`, `error`.
+//! `hosts`, `peers`, `publish`, `tables`, `journal`, `upkeep`, `wording`, `error`.
 
 pub mod args;
 pub mod ask;
@@ -16,6 +16,7 @@ pub mod error;
 pub mod hosts;
 mod http;
 pub mod journal;
+pub mod peers;
 pub mod publish;
 pub mod run;
 pub mod sealer;

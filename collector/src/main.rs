@@ -37,12 +37,12 @@ fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Command::Verify { dataset, json } => return tell(&upkeep::verified(dataset)?, *json),
         Command::Repair { dataset, json } => return tell(&upkeep::repaired(dataset)?, *json),
-        Command::Status { url, json } => return status(args, url.as_deref(), *json),
+        Command::Status { url, all, json } => return status(args, url.as_deref(), *all, *json),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
+fn status(args: &Args, url: Option<&str>, of_all: bool, as_json: bool) -> anyhow::Result<ExitCode> {
     let url = match url {
         Some(url) => url.to_owned(),
         None => {
@@ -51,7 +51,8 @@ fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitC
             format!("http://{local}")
         }
     };
-    let answer = match ask::ask(&url, as_json) {
+    let request = if of_all { ask::ask_all } else { ask::ask };
+    let answer = match request(&url, as_json) {
         Ok(answer) => answer,
         Err(error) => {
             eprintln!("gleaner-collector: {error}");

@@ -6,6 +6,7 @@ use crate::config::{Certificates, Config};
 use crate::hosts::Hosts;
 use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
+use crate::peers::Peers;
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
 use crate::tables::TablePublisher;
@@ -122,6 +123,7 @@ impl Collector {
         let app = App::new(config, hosts, journal, sealer.clone(), tables.transpose()?);
         let app = Arc::new(app);
         let (tls, local) = runtime.block_on(listen(config, Arc::clone(&app)))?;
+        app.set_peers(Peers::start(&app.identity(), &config.peers)?);
         Ok(Self {
             tls,
             local,

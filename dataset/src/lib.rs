@@ -31,7 +31,10 @@ mod write;
 
 pub use batch::{Batch, BatchError};
 pub use error::{DatasetError, Result};
-pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest, SourceColumn, SourceEntry};
+pub use manifest::{
+    DatabaseEntry, FileEntry, HostEntry, Manifest, SourceColumn, SourceEntry, check_writer_name,
+    manifest_paths,
+};
 pub use read::{Dataset, Selection, Snapshot, instant_ms};
 pub use rows::{Identity, RowsBuilder};
 pub use upkeep::{

@@ -287,6 +287,33 @@ impl FileEntry {
     pub fn may_hold(&self, host_id: &str) -> bool {
         self.first_host_id.as_str() <= host_id && host_id <= self.last_host_id.as_str()
     }
+
+    /// Name of the writer of the file; `None` for the dataset's only or first writer.
+    #[must_use]
+    pub fn writer(&self) -> Option<&str> {
+        WriterName::in_file_name(&self.path)
+    }
+}
+
+/// Paths of the manifests of all writers of the dataset at `root`, in the order of the writers' names. Empty if there is
+/// no dataset.
+///
+/// # Errors
+/// [`DatasetError::Io`] if the folder of manifests cannot be listed.
+pub fn manifest_paths(root: &Path) -> Result<Vec<PathBuf>> {
+    let names = WriterName::with_manifest(root)?;
+    Ok(names
+        .iter()
+        .map(|name| root.join(name.manifest()))
+        .collect())
+}
+
+/// Checks that `name` may be the name of a writer: 1 to 64 lower-case letters, digits, `-` and `_`.
+///
+/// # Errors
+/// [`DatasetError::WriterName`].
+pub fn check_writer_name(name: &str) -> Result<()> {
+    WriterName::new(name).map(|_| ())
 }
 
 #[derive(Deserialize)]

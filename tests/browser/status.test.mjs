@@ -271,6 +271,57 @@ describe("a collector of some hosts", () => {
   });
 });
 
+describe("a collector with two peers", () => {
+  let collector;
+  let peers;
+  /** Waits until the collector's document about all collectors is as wanted, and returns it. */
+  async function group(isWanted) {
+    for (;;) {
+      const found = await (await fetch(`${collector.http}/v1/collectors`)).json();
+      if (isWanted(found)) return found;
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+  async function start(name, hosts, more = "") {
+    const here = join(folder, name);
+    mkdirSync(here);
+    const one = await Collector.start(here, `name = "${name}"\n${more}`);
+    await postHosts(one.http, hosts);
+    return one;
+  }
+  before(async () => {
+    peers = [await start("north", 20), await start("west", 30)];
+    collector = await start("east", 10, `[peers]\nurls = ${JSON.stringify(peers.map((peer) => peer.http))}\n`);
+    await group(({ totals }) => totals.answering_count === 3 && totals.hosts_count === 60);
+  });
+  after(() => Promise.all([collector, ...(peers ?? [])].map((one) => one?.end())));
+
+  test("shows all collectors with their sums, and links to the pages of the others", async () => {
+    const { page, close } = await open(collector.http, { bypassCSP: true });
+    assert.equal(await page.locator("h1").textContent(), "Gleaner collector east");
+    assert.match(await page.locator("#collectors-found").textContent(), /^3 collectors: 60 of 60 hosts heard of/);
+    const rows = page.locator("#collectors tbody tr");
+    assert.deepEqual((await rows.allTextContents()).map((text) => text.trim().split(/\s/)[0]), ["east", "north", "west"]);
+    assert.match(await rows.nth(2).textContent(), /well.*30 of 30/s);
+    assert.equal(await rows.nth(1).locator("a").getAttribute("href"), `${peers[0].http}/`);
+    assert.match(await page.locator(".lead").textContent(), /^All 10 hosts/);
+    assert.deepEqual(await allFaults(page), []);
+    await close();
+  });
+
+  test("says first that a collector does not answer, with its address and since when", async () => {
+    await peers[0].end();
+    await group((found) => !found.is_well);
+    const { page, close } = await open(collector.http, { bypassCSP: true });
+    const problem = await page.locator(".problems > li").first().textContent();
+    assert.match(problem, /^\s*Fault\s+Another collector of the dataset does not answer: north \(http:.*\): since 20.* UTC: /);
+    assert.match(await page.locator("#collectors-found").textContent(), /^2 of 3 collectors answer: 40 of 40 hosts/);
+    assert.match(await page.locator("#collectors tr.why").textContent(), /no answer since 20/);
+    assert.deepEqual(await allFaults(page), []);
+    await close();
+  });
+});
+
 describe("a collector of no hosts", () => {
   test("says how to add one; says that it is gone when it is", async () => {
     const here = join(folder, "none");

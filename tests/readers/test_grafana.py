@@ -22,6 +22,7 @@ SCRAPES = 3
 #: Values of the variables of the dashboard and of Grafana.
 VARIABLES = {
     "job": "gleaner",
+    "collector": "east",
     "host": "|".join(re.escape(name).replace("\\ ", " ") for name in CHOSEN),
     "__rate_interval": "1m",
 }
@@ -66,7 +67,7 @@ def watched(programs, tmp_path_factory) -> Watched:
     mirror.mkdir()
     names = ["--name", "localhost", "--name", "127.0.0.1"]
     subprocess.run([programs / "gleaner", "pki", "init", pki, *names], check=True, capture_output=True)
-    more = f'listen = "127.0.0.1:0"\npki = "{pki}"\npublish = "file://{mirror}"\n'
+    more = f'name = "east"\nlisten = "127.0.0.1:0"\npki = "{pki}"\npublish = "file://{mirror}"\n'
     with Collector(programs, folder, more) as collector:
         posted = [programs / "examples" / "hosts", collector.url, str(HOSTS)]
         subprocess.run(posted, check=True, capture_output=True, timeout=PATIENCE_S)
@@ -93,7 +94,8 @@ def test_variables_have_values(watched):
         query, label = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"]).groups()
         found = watched.prometheus.query(f"count by ({label}) ({replaced(query)})")
         values = {series["metric"][label] for series in found}
-        assert values >= (set(CHOSEN) if variable["name"] == "host" else {"gleaner"}), variable["name"]
+        expected = {"job": {"gleaner"}, "collector": {"east"}, "host": set(CHOSEN)}
+        assert values >= expected[variable["name"]], variable["name"]
 
 
 def test_names_that_need_escaping_are_chosen_alone(watched):

@@ -252,11 +252,14 @@ fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
     Err(Refusal::forbidden(reason))
 }
 
-/// Query of a host about one of its databases.
+/// Query of a host about one of its databases, or of a peer about a host's.
 #[derive(Debug, Deserialize)]
 pub(super) struct MarkQuery {
     host: String,
     database: String,
+    /// True for the records of this collector only, without those of its peers.
+    #[serde(default)]
+    own: bool,
 }
 
 /// Sequence number of the last durable record of a database.
@@ -265,24 +268,40 @@ pub(super) struct Mark {
     acknowledged_sequence: Option<i64>,
 }
 
-/// Answers a host with the sequence number of its last durable record.
+/// Answers with the sequence number of the last record of a host's database that is durable here or at a peer. A host
+/// that has moved from a peer thus sends no record again.
 pub(super) async fn mark(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Query(query): Query<MarkQuery>,
 ) -> Result<Json<Mark>, Refusal> {
-    let found = || {
-        if !is_id(&query.host) || !is_id(&query.database) {
-            return Err(Refusal::malformed(
-                "host and database are 32 hexadecimal digits each",
-            ));
-        }
-        authorize(&app, &app.writer(&caller)?, &query.host)?;
-        Ok(Mark {
-            acknowledged_sequence: app.hosts.mark(&query.host, &query.database),
-        })
+    let own = own_mark(&app, &caller, &query).map_err(|r| app.refuse(&caller.name(), r))?;
+    let of_peers = match query.own || app.peers().is_empty() {
+        true => None,
+        false => peers_mark(&app, query).await?,
     };
-    found()
-        .map(Json)
-        .map_err(|refusal| app.refuse(&caller.name(), refusal))
+    Ok(Json(Mark {
+        acknowledged_sequence: own.max(of_peers),
+    }))
+}
+
+fn own_mark(app: &App, caller: &Caller, query: &MarkQuery) -> Result<Option<i64>, Refusal> {
+    if !is_id(&query.host) || !is_id(&query.database) {
+        return Err(Refusal::malformed(
+            "host and database are 32 hexadecimal digits each",
+        ));
+    }
+    // Readers, among them peers, find the same numbers in the status.
+    if app.may_read(caller).is_err() {
+        authorize(app, &app.writer(caller)?, &query.host)?;
+    }
+    Ok(app.hosts.mark(&query.host, &query.database))
+}
+
+async fn peers_mark(app: &Arc<App>, query: MarkQuery) -> Result<Option<i64>, Refusal> {
+    let _question = app.peer_questions.acquire().await;
+    let asked = Arc::clone(app);
+    let ask = move || asked.peers().mark(&query.host, &query.database);
+    let mark = tokio::task::spawn_blocking(ask).await;
+    mark.map_err(|e| Refusal::internal(e.to_string()))
 }

@@ -1,8 +1,10 @@
-//! Size and growth of the dataset. The manifest is read only after it has changed, not for each request.
+//! Size and growth of a collector's part of the dataset, and growth of the whole. The manifests are read only after
+//! one of them has changed, not for each request.
 
-use gleaner_dataset::{Dataset, DatasetError};
+use gleaner_dataset::{Dataset, DatasetError, manifest_paths};
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -12,7 +14,7 @@ const RATE_DAYS: i64 = 7;
 /// Minimum time span of records from which a rate is computed.
 const LEAST_MS: i64 = 3_600_000;
 
-/// Sizes of the dataset's files.
+/// Sizes of the dataset's files, which may have several writers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
     files: Vec<SealedFile>,
@@ -22,6 +24,8 @@ pub(super) struct Extent {
 
 #[derive(Clone, Debug)]
 struct SealedFile {
+    /// True if this collector wrote the file.
+    is_own: bool,
     rows: u64,
     bytes: u64,
     first_time_ms: i64,
@@ -29,10 +33,11 @@ struct SealedFile {
 }
 
 impl Extent {
-    fn read(root: &Path) -> Self {
+    fn read(root: &Path, writer: Option<&str>) -> Self {
         match Dataset::open(root) {
             Ok(dataset) => {
                 let files = dataset.manifest().files.iter().map(|file| SealedFile {
+                    is_own: file.writer() == writer,
                     rows: file.rows,
                     bytes: file.bytes,
                     first_time_ms: file.first_time_ms,
@@ -51,68 +56,95 @@ impl Extent {
         }
     }
 
+    /// Files that this collector wrote.
+    fn own(&self) -> impl Iterator<Item = &SealedFile> {
+        self.files.iter().filter(|file| file.is_own)
+    }
+
+    /// Number of this collector's files.
     pub(super) fn files_count(&self) -> u64 {
-        self.files.len() as u64
+        self.own().count() as u64
     }
 
+    /// Number of rows in this collector's files.
     pub(super) fn rows_count(&self) -> u64 {
-        self.files.iter().map(|file| file.rows).sum()
+        self.own().map(|file| file.rows).sum()
     }
 
+    /// Bytes of this collector's files.
     pub(super) fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes).sum()
+        self.own().map(|file| file.bytes).sum()
     }
 
-    /// Bytes of new records per day, as the mean of the last seven days. `None` until the records span an
-    /// hour.
+    /// Bytes of this collector's new records per day, as the mean of the last seven days. `None` until the records
+    /// span an hour.
     pub(super) fn bytes_per_day(&self, now_ms: i64) -> Option<u64> {
-        let from_ms = now_ms - RATE_DAYS * DAY_MS;
-        let mut first_ms = now_ms;
-        let mut bytes = 0.0;
-        for file in &self.files {
-            // Clocks may be wrong, so times in the future do not count.
-            let (begin, end) = (
-                file.first_time_ms.max(from_ms),
-                file.last_time_ms.min(now_ms),
-            );
-            if begin > end {
-                continue;
-            }
-            let whole_ms = (file.last_time_ms - file.first_time_ms).max(1);
-            bytes += file.bytes as f64 * ((end - begin).max(1) as f64 / whole_ms as f64).min(1.0);
-            first_ms = first_ms.min(begin);
-        }
-        let span_ms = now_ms - first_ms;
-        (span_ms >= LEAST_MS).then(|| (bytes * DAY_MS as f64 / span_ms as f64) as u64)
+        growth(self.own(), now_ms)
+    }
+
+    /// Bytes of all collectors' new records per day, as [`Self::bytes_per_day`] has them of one.
+    pub(super) fn folder_bytes_per_day(&self, now_ms: i64) -> Option<u64> {
+        growth(self.files.iter(), now_ms)
     }
 }
 
-/// Identity of the manifest read last. A manifest is always replaced by another file, never overwritten.
-type Stamp = (SystemTime, u64, u64);
+fn growth<'a>(files: impl Iterator<Item = &'a SealedFile>, now_ms: i64) -> Option<u64> {
+    let from_ms = now_ms - RATE_DAYS * DAY_MS;
+    let mut first_ms = now_ms;
+    let mut bytes = 0.0;
+    for file in files {
+        // Clocks may be wrong, so times in the future do not count.
+        let (begin, end) = (
+            file.first_time_ms.max(from_ms),
+            file.last_time_ms.min(now_ms),
+        );
+        if begin > end {
+            continue;
+        }
+        let whole_ms = (file.last_time_ms - file.first_time_ms).max(1);
+        bytes += file.bytes as f64 * ((end - begin).max(1) as f64 / whole_ms as f64).min(1.0);
+        first_ms = first_ms.min(begin);
+    }
+    let span_ms = now_ms - first_ms;
+    (span_ms >= LEAST_MS).then(|| (bytes * DAY_MS as f64 / span_ms as f64) as u64)
+}
+
+/// Path and identity of a manifest. A manifest is always replaced by another file, never overwritten.
+type Stamp = (PathBuf, SystemTime, u64, u64);
 
 /// Extent of the dataset as last read.
 #[derive(Debug, Default)]
-pub(super) struct Extents(Mutex<Option<(Stamp, Extent)>>);
+pub(super) struct Extents(Mutex<Option<(Vec<Stamp>, Extent)>>);
 
 impl Extents {
-    /// Extent of the dataset at `root`, which other threads and programs may be writing.
-    pub(super) fn of(&self, root: &Path) -> Extent {
+    /// Extent of the dataset at `root`, which other threads and programs may be writing. `writer` is the name of this
+    /// collector.
+    pub(super) fn of(&self, root: &Path, writer: Option<&str>) -> Extent {
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = std::fs::metadata(root.join("manifest.json")).and_then(|manifest| {
-            let modified = manifest.modified()?;
-            Ok((modified, manifest.len(), manifest.ino()))
-        });
-        match (stamp, &*read) {
-            (Ok(stamp), Some((last, extent))) if stamp == *last => extent.clone(),
-            (Ok(stamp), _) => {
-                let extent = Extent::read(root);
-                // After a failure, the next call reads again.
-                *read = extent.failure.is_none().then(|| (stamp, extent.clone()));
-                extent
-            }
-            (Err(_), _) => Extent::read(root),
+        let Some(stamps) = stamps(root) else {
+            return Extent::read(root, writer);
+        };
+        if let Some((last, extent)) = &*read
+            && *last == stamps
+        {
+            return extent.clone();
         }
+        let extent = Extent::read(root, writer);
+        // After a failure, the next call reads again.
+        *read = extent.failure.is_none().then(|| (stamps, extent.clone()));
+        extent
     }
+}
+
+/// Stamps of all manifests; `None` if they cannot be read, for example because one is being created.
+fn stamps(root: &Path) -> Option<Vec<Stamp>> {
+    let stamp = |path: PathBuf| -> io::Result<Stamp> {
+        let manifest = std::fs::metadata(&path)?;
+        let (length, number) = (manifest.len(), manifest.ino());
+        Ok((path, manifest.modified()?, length, number))
+    };
+    let paths = manifest_paths(root).ok()?.into_iter();
+    paths.map(|path| stamp(path).ok()).collect()
 }
 
 #[cfg(test)]
@@ -124,6 +156,7 @@ mod tests {
     fn sealed(first_days: f64, last_days: f64, bytes: u64) -> SealedFile {
         let before = |days: f64| NOW_MS - (days * DAY_MS as f64) as i64;
         SealedFile {
+            is_own: true,
             rows: 1,
             bytes,
             first_time_ms: before(first_days),
@@ -152,10 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn files_of_other_collectors_count_in_the_folder_only() {
+        let others = SealedFile {
+            is_own: false,
+            ..sealed(0.5, 0.0, 1500)
+        };
+        let extent = Extent {
+            files: vec![sealed(0.5, 0.0, 500), others],
+            failure: None,
+        };
+        let counts = (extent.files_count(), extent.rows_count(), extent.bytes());
+        assert_eq!(counts, (1, 1, 500));
+        assert_eq!(extent.bytes_per_day(NOW_MS), Some(1000));
+        assert_eq!(extent.folder_bytes_per_day(NOW_MS), Some(4000));
+    }
+
+    #[test]
     fn a_manifest_is_read_again_when_it_was_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let extents = Extents::default();
-        let now = || extents.of(folder.path());
+        let now = || extents.of(folder.path(), None);
         assert_eq!((now().files_count(), now().failure), (0, None));
         let manifest = folder.path().join("manifest.json");
         let write = |text: &str| {

@@ -3,11 +3,12 @@
 //! | request | allowed for | answer |
 //! | --- | --- | --- |
 //! | `POST /v1/batches` | a host, its own rows | acknowledged once durable |
-//! | `GET /v1/mark` | the same | how far its database is durable |
+//! | `GET /v1/mark` | the same, and readers | how far its database is durable |
 //! | `POST /v1/enroll`, `GET /v1/authority` | anybody with a token; anybody | a certificate |
 //! | `POST /v1/renew` | a host | its next certificate |
 //! | `GET /v1/tables`, `GET /v1/tables/TABLE` | readers | the tables; one's rows as an Arrow stream |
 //! | `GET /`, `/v1/status`, `/metrics` | readers, and this machine | its status |
+//! | `GET /v1/collectors` | the same | the collectors of the dataset, without hosts |
 //! | `POST /v1/seal` | this machine, with all access | once all is in the dataset |
 
 mod batches;
@@ -26,6 +27,7 @@ use crate::config::{Config, LocalAccess};
 use crate::hosts::Hosts;
 use crate::journal::Journal;
 use crate::now_ms;
+use crate::peers::{CollectorIdentity, Peers};
 use crate::sealer::Sealer;
 use crate::tables::TablePublisher;
 use axum::Router;
@@ -42,7 +44,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use turns::Turns;
 
@@ -50,8 +52,13 @@ use turns::Turns;
 /// day.
 const READERS: usize = 8;
 
+/// Maximum number of simultaneous questions to peers about a host's records. After a restart, all hosts ask at once.
+const PEER_QUESTIONS: usize = 4;
+
 /// State shared by the handlers.
 pub(crate) struct App {
+    /// Name of this collector, if it has one.
+    name: Option<String>,
     pub(crate) hosts: Arc<Hosts>,
     journal: Journal,
     sealer: Sealer,
@@ -59,6 +66,10 @@ pub(crate) struct App {
     tables: Option<TablePublisher>,
     dataset: PathBuf,
     extents: Extents,
+    /// The other collectors of the dataset; unset until this collector listens.
+    peers: OnceLock<Peers>,
+    /// A permit for each question to the peers about a host's records.
+    peer_questions: Semaphore,
     /// TLS configuration with the certificate shown to clients; unset without TLS.
     trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
@@ -94,12 +105,15 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let certificates = config.listen.as_ref().map(|(_, certificates)| certificates);
         Self {
+            name: config.seal.collector_name.clone(),
             hosts,
             journal,
             sealer,
             tables,
             dataset: config.dataset.clone(),
             extents: Extents::default(),
+            peers: OnceLock::new(),
+            peer_questions: Semaphore::new(PEER_QUESTIONS),
             trust: OnceLock::new(),
             pki: certificates.and_then(|c| c.pki.clone()),
             local_access: config.local_access,
@@ -118,6 +132,25 @@ impl App {
     /// Sets the certificate whose expiry the status reports.
     pub(crate) fn set_certificate(&self, trust: &Arc<ServerTrust>) {
         let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
+    }
+
+    /// Identity of this collector among its peers.
+    pub(crate) fn identity(&self) -> CollectorIdentity {
+        CollectorIdentity {
+            name: self.name.clone(),
+            started_time_ms: self.started_time_ms,
+        }
+    }
+
+    /// Sets the other collectors of the dataset.
+    pub(crate) fn set_peers(&self, peers: Peers) {
+        let _ = self.peers.set(peers); // set once, when the collector starts
+    }
+
+    /// The other collectors of the dataset; none before [`Self::set_peers`].
+    fn peers(&self) -> &Peers {
+        static NONE: LazyLock<Peers> = LazyLock::new(Peers::default);
+        self.peers.get().unwrap_or(&NONE)
     }
 
     fn log_refusal(&self, sender: &str, reason: &str) {
@@ -197,6 +230,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/authority", get(enroll::authority))
         .route("/", get(page::page))
         .route("/v1/status", get(status::status))
+        .route("/v1/collectors", get(status::collectors))
         .route("/v1/tables", get(tables::list))
         .route("/v1/tables/{table}", get(tables::rows))
         .route("/v1/seal", post(status::seal))

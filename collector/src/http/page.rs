@@ -1,8 +1,11 @@
 //! The status page: `GET /`. It is one file, and loads nothing except from this collector.
 
+mod collectors;
+
 use super::App;
 use super::refusal::Refusal;
 use super::status::{self, HostStatus, Problem, Severity, State, Status};
+use crate::peers::GroupTotals;
 use crate::wording::{brief_length, clock, count, short, thousands, utc};
 use askama::Template;
 use axum::extract::{Extension, Query, State as Shared};
@@ -10,6 +13,7 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use collectors::CollectorRow;
 use gleaner_daemon::listen::Caller;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
@@ -146,6 +150,8 @@ struct Page<'a> {
     style: &'a str,
     script: &'a str,
     now: String,
+    /// Name of the collector, after a blank; empty if it has none.
+    name: String,
     version: &'a str,
     lead: String,
     support: String,
@@ -153,6 +159,9 @@ struct Page<'a> {
     only_notices: bool,
     is_empty: bool,
     cards: Vec<(&'static str, String, String)>,
+    /// The collectors of the dataset; empty unless peers are configured.
+    collectors: Vec<CollectorRow>,
+    collectors_caption: String,
     wanted: &'a PageQuery,
     states: Vec<(State, String, bool)>,
     caption: String,
@@ -197,12 +206,22 @@ fn render(mut status: Status, wanted: &PageQuery) -> askama::Result<String> {
         style: STYLE,
         script: SCRIPT,
         now: utc(status.time_ms),
+        name: status
+            .name
+            .as_ref()
+            .map_or(String::new(), |name| format!(" {name}")),
         version: &status.version,
         lead: lead(&status),
         support: support(&status),
         only_notices: status.problems.iter().all(is_notice),
         is_empty: known_count == 0,
         cards: cards(&status),
+        collectors: if status.collectors.len() > 1 {
+            status.collectors.iter().map(CollectorRow::of).collect()
+        } else {
+            Vec::new()
+        },
+        collectors_caption: collectors::caption(&GroupTotals::of(&status.collectors)),
         states: State::ALL
             .iter()
             .map(|&state| {

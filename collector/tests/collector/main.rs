@@ -3,6 +3,7 @@
 
 mod damage;
 mod disk;
+mod group;
 mod hostile;
 mod iceberg;
 mod intake;

@@ -43,11 +43,16 @@ impl WriterName {
         Ok(found)
     }
 
-    /// Writer of the file at `path`, from the file's name: `<hash>.arrow` or `<hash>.<name>.arrow`.
+    /// Writer of the file at `path`.
     pub(crate) fn of_file(path: &str) -> Self {
+        Self(Self::in_file_name(path).map(str::to_owned))
+    }
+
+    /// Writer's name in the name of the file at `path`, which is `<hash>.arrow` or `<hash>.<name>.arrow`.
+    pub(crate) fn in_file_name(path: &str) -> Option<&str> {
         let file = path.rsplit('/').next().unwrap_or(path);
         let stem = file.strip_suffix(EXTENSION).unwrap_or(file);
-        Self(stem.split_once('.').map(|(_, name)| name.to_owned()))
+        stem.split_once('.').map(|(_, name)| name)
     }
 
     /// Hash in the name of the file at `path`.

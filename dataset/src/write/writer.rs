@@ -53,8 +53,9 @@ impl Writer {
     }
 
     /// Opens the dataset at `root` as one of several writers. Each has its own name, lock, staging folder and
-    /// manifest (`manifests/<name>.json`). Readers see the rows of all writers. No two writers may write
-    /// records of the same host: a writer recognizes repetitions in its own files only.
+    /// manifest (`manifests/<name>.json`). Readers see the rows of all writers. Each record should be written by one
+    /// writer only: a writer recognizes repetitions in its own files only. [`crate::Dataset`] returns a record once
+    /// even if two writers have it; [`crate::Dataset::rows`] and other programs count it twice.
     ///
     /// # Errors
     /// As [`Writer::open`]; [`DatasetError::WriterName`].

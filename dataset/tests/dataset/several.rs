@@ -1,9 +1,12 @@
 //! Several writers, each with its own hosts, write into one dataset.
 
 use crate::made_rows::{Name, batch, read_names};
-use gleaner_dataset::{Compaction, Dataset, DatasetError, Writer, repair};
+use gleaner_dataset::{
+    Compaction, Dataset, DatasetError, FileEntry, Writer, check_writer_name, manifest_paths, repair,
+};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::SampleRow;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -69,6 +72,40 @@ fn they_do_not_disturb_each_other_and_readers_see_all() {
 }
 
 #[test]
+fn a_record_that_two_writers_have_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = SampleRow::TABLE;
+    for (writer, sequences) in [(1, 1..=3), (2, 2..=4)] {
+        let names: Vec<_> = sequences.map(|s| Name::new(7, 0, s, 0)).collect();
+        let mut writer = open(folder.path(), writer);
+        writer.append(&table, batch(&table, &names)).unwrap();
+        assert_eq!(writer.seal().unwrap().rows, 3);
+    }
+    let dataset = Dataset::open(folder.path()).unwrap();
+    let expected = (1..=4).map(|sequence| Name::new(7, 0, sequence, 0));
+    let found = read_names(&dataset, &table, "host-7");
+    assert!(found.into_iter().eq(expected));
+    let scanned = dataset.scan(&table).map(|rows| rows.unwrap().num_rows());
+    assert_eq!(scanned.sum::<usize>(), 4);
+    assert_eq!(dataset.rows(&table), 6); // the manifests' count
+    let writers: BTreeSet<_> = dataset
+        .manifest()
+        .files
+        .iter()
+        .map(FileEntry::writer)
+        .collect();
+    assert_eq!(
+        writers,
+        BTreeSet::from([Some("collector-1"), Some("collector-2")])
+    );
+    let manifests = manifest_paths(folder.path()).unwrap();
+    assert!(
+        manifests[1].ends_with("manifests/collector-2.json"),
+        "{manifests:?}"
+    );
+}
+
+#[test]
 fn each_name_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
     let north = Writer::open_named(folder.path(), "north").unwrap();
@@ -80,7 +117,9 @@ fn each_name_has_one_writer() {
     for name in ["", "../north", "North", "a.b"] {
         let error = Writer::open_named(folder.path(), name).unwrap_err();
         assert!(matches!(error, DatasetError::WriterName { .. }), "{error}");
+        assert!(check_writer_name(name).is_err());
     }
+    check_writer_name("north-2_b").unwrap();
     assert_eq!(
         Dataset::open(folder.path()).unwrap().hosts().unwrap().len(),
         0

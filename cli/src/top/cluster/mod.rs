@@ -8,7 +8,7 @@ use super::args::Top;
 use super::draw;
 use super::ink::Ink;
 use super::terminal::{NextStep, Screen};
-use gleaner_collector::ask;
+use gleaner_collector::ask::{self, GroupTotals};
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::{Constraint, Layout};
@@ -252,6 +252,9 @@ struct Document<'a> {
     problems: Vec<Problem<'a>>,
     /// Sums over the reporting hosts, whatever the filter.
     totals: &'a Totals,
+    /// Sums over all collectors of the dataset that answer; absent if the collector has no peers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a GroupTotals>,
     /// Hosts that pass the filter, in display order.
     hosts: Vec<&'a Row>,
 }
@@ -288,6 +291,7 @@ impl WatchedCollector {
                     .map(|(severity, text)| Problem { severity, text })
                     .collect(),
                 totals: &fleet.totals,
+                group: fleet.group.as_ref(),
                 hosts: self.chosen.iter().map(|at| &fleet.rows[*at]).collect(),
             };
             return Ok(serde_json::to_string_pretty(&document)? + "\n");

@@ -1,7 +1,7 @@
 //! Hosts of the list, their order, and their sums.
 
 use crate::top::args::Column;
-use gleaner_collector::ask::{HostStatus, State, Status};
+use gleaner_collector::ask::{GroupTotals, HostStatus, State, Status};
 use gleaner_schemas::live::HostState;
 use serde::Serialize;
 use std::cmp::{Ordering, Reverse};
@@ -240,6 +240,8 @@ pub(super) struct Fleet {
     /// Number of hosts in each state, worst first.
     pub(super) states: Vec<(State, u64)>,
     pub(super) totals: Totals,
+    /// Sums over all collectors of the dataset that answer; `None` if the collector has no peers.
+    pub(super) group: Option<GroupTotals>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -250,6 +252,7 @@ impl Fleet {
         let problems = problems.collect();
         let states = State::ALL.map(|state| (state, status.in_state(state)));
         let now_ms = status.time_ms;
+        let group = GroupTotals::of(&status.collectors);
         let rows: Vec<Row> = status
             .hosts
             .into_iter()
@@ -262,6 +265,7 @@ impl Fleet {
             problems,
             states: states.into_iter().filter(|(_, count)| *count > 0).collect(),
             totals: Totals::of(&rows),
+            group: Some(group).filter(|group| group.collectors_count > 1),
             rows,
         }
     }

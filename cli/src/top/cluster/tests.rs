@@ -8,7 +8,7 @@ use crate::top::frames::{render_text, same_as_golden};
 use crate::top::ink::Ink;
 use crate::top::terminal::Screen;
 use clap::Parser;
-use gleaner_collector::ask::{HostStatus, State};
+use gleaner_collector::ask::{GroupTotals, HostStatus, State};
 use gleaner_collector::hosts::{Host, Memory};
 use gleaner_hosts::derived::Figures;
 use gleaner_schemas::live::HostState;
@@ -101,6 +101,7 @@ fn fleet(hosts: u64) -> Fleet {
         ],
         states: states.map(|state| (state, count(state))).to_vec(),
         totals: Totals::of(&rows),
+        group: None,
         rows,
     }
 }
@@ -239,6 +240,38 @@ fn filters_are_typed_kept_and_dropped() {
     assert_eq!(
         watched.key(KeyEvent::from(KeyCode::Char('q'))),
         NextStep::Quit
+    );
+}
+
+#[test]
+fn sums_over_all_collectors_are_shown_beside_those_of_one() {
+    let mut watched = watched(20, &[]);
+    assert!(!frame(&mut watched, 132, 24).contains("collectors"));
+    let mut of_three = GroupTotals {
+        collectors_count: 3,
+        answering_count: 3,
+        ..GroupTotals::default()
+    };
+    of_three.sums.hosts_count = 75_000;
+    of_three.sums.available_bytes = 300 * GIB;
+    let shown = |watched: &mut WatchedCollector, group: GroupTotals| {
+        let group = Some(group);
+        watched.apply_answer(Ok(Fleet { group, ..fleet(20) }));
+        frame(watched, 132, 24)
+    };
+    let text = shown(&mut watched, of_three);
+    assert!(
+        text.contains("all 3 collectors: 75,000 hosts, 0 silent, 0 idle; available 300"),
+        "{text}"
+    );
+    let one_is_dead = GroupTotals {
+        answering_count: 2,
+        ..of_three
+    };
+    let text = shown(&mut watched, one_is_dead);
+    assert!(
+        text.contains("2 of 3 collectors answer: 75,000 hosts"),
+        "{text}"
     );
 }
 

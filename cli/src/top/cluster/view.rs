@@ -4,6 +4,7 @@ use super::columns::{Columns, memory, title};
 use super::rows::{Choice, Fleet, Totals};
 use crate::top::draw::{ends, fitted, labelled, length, parts, percent, share, size, wrapped};
 use crate::top::ink::{Ink, Paint};
+use gleaner_collector::ask::GroupTotals;
 use gleaner_schemas::units::thousands;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -44,6 +45,7 @@ impl Page<'_> {
         };
         lines.extend(self.counts(fleet));
         lines.extend(self.sums(&fleet.totals));
+        lines.extend(fleet.group.iter().flat_map(|group| self.group(group)));
         lines.extend(self.problem(fleet));
         lines
     }
@@ -125,6 +127,28 @@ impl Page<'_> {
             lines.extend(self.amounts(amounts));
         }
         lines
+    }
+
+    /// Sums over all collectors of the dataset.
+    fn group(&self, group: &GroupTotals) -> Vec<Line<'static>> {
+        let sums = &group.sums;
+        let answering = match group.collectors_count - group.answering_count {
+            0 => format!("all {} collectors", group.collectors_count),
+            _ => format!(
+                "{} of {} collectors answer",
+                group.answering_count, group.collectors_count
+            ),
+        };
+        let text = format!(
+            "{answering}: {} hosts, {} silent, {} idle; available {}, harvestable {}, quota {}",
+            thousands(sums.hosts_count),
+            thousands(sums.hosts_silent_count),
+            thousands(sums.hosts_idle_count),
+            size(sums.available_bytes),
+            size(sums.harvestable_bytes),
+            size(sums.quota_bytes),
+        );
+        wrapped(&text, self.width, 2, Style::new())
     }
 
     /// Names and sizes, as many per line as fit. A name has the colour of its part of the bar, if it has one.

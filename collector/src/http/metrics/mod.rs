@@ -2,15 +2,18 @@
 //! Prometheus: seconds and bytes, `_total` for counters.
 
 mod hosts;
+mod minutes;
 
 use super::App;
 use super::refusal::Refusal;
 use super::status::{self, Kind, State as HostState, Status};
+use crate::now_ms;
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use gleaner_daemon::listen::Caller;
 use hosts::HostSeries;
+use minutes::Minutes;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -18,6 +21,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -55,6 +59,11 @@ struct StateLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PeerLabels {
+    url: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ProblemLabels {
     kind: &'static str,
     severity: &'static str,
@@ -64,6 +73,7 @@ struct ProblemLabels {
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     batches: Counter,
+    minutes: Minutes,
     rows: Counter,
     received: Counter,
     rejected: Family<Reason, Counter>,
@@ -82,8 +92,14 @@ impl Drop for OpenConnection {
 impl Metrics {
     pub(super) fn count_batch(&self, rows: u64, bytes: u64) {
         self.batches.inc();
+        self.minutes.count(now_ms());
         self.rows.inc_by(rows);
         self.received.inc_by(bytes);
+    }
+
+    /// Number of batches accepted in the last full minute before `now_ms`.
+    pub(super) fn batches_per_minute(&self, now_ms: i64) -> u64 {
+        self.minutes.last(now_ms)
     }
 
     pub(super) fn rejected(&self, reason: &str) {
@@ -118,7 +134,10 @@ pub(super) async fn scrape(
 
 fn text(app: &App) -> String {
     let status = status::read(app);
-    let mut registry = Registry::default();
+    // With a name, every series has it as a label, so that several collectors can be told apart in one Prometheus.
+    let name = status.name.clone();
+    let label = name.map(|name| (Cow::Borrowed("collector"), Cow::Owned(name)));
+    let mut registry = Registry::with_labels(label.into_iter());
     let started: FloatGauge = Gauge::default();
     started.set(seconds(status.started_time_ms));
     registry.register_with_unit(
@@ -228,12 +247,20 @@ fn measured(registry: &mut Registry, status: &Status) {
         "Open connections",
         gauge(status.connections_count),
     );
-    registry.register("dataset_files", "Files of the dataset", files);
-    registry.register("dataset_rows", "Rows of the dataset", rows);
+    registry.register(
+        "dataset_files",
+        "This collector's files in the dataset",
+        files,
+    );
+    registry.register(
+        "dataset_rows",
+        "Rows of this collector's files in the dataset",
+        rows,
+    );
     let bytes = [
         (
             "dataset",
-            "Size of the dataset's files",
+            "Size of this collector's files in the dataset",
             status.dataset_bytes,
         ),
         (
@@ -304,6 +331,15 @@ fn measured(registry: &mut Registry, status: &Status) {
         let help = "Bytes of the dataset that are missing in the object store";
         registry.register_with_unit("publish_pending", help, Unit::Bytes, pending);
     }
+    let peers = Family::<PeerLabels, Gauge>::default();
+    for peer in &status.collectors {
+        if let Some(url) = peer.url.clone() {
+            let is_up = i64::from(peer.present().is_some());
+            peers.get_or_create(&PeerLabels { url }).set(is_up);
+        }
+    }
+    let help = "1 if the other collector of the dataset answers, else 0";
+    registry.register("peer_up", help, peers);
     let hosts = Family::<StateLabels, Gauge>::default();
     for state in HostState::ALL {
         let count = i64::try_from(status.in_state(state)).unwrap_or(i64::MAX);

@@ -3,6 +3,7 @@
 
 use super::problem::Problem;
 use crate::hosts::Host;
+use crate::peers::GroupMember;
 use crate::publish;
 use crate::sealer::Progress;
 use crate::tables::TableProgress;
@@ -15,6 +16,9 @@ const SKEW_MS: u64 = 60_000;
 /// The collector and its hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
+    /// Name of the collector; absent if its configuration has none.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
     /// Version of the collector.
     pub version: String,
     /// Present time by the collector's clock, ms since 1970-01-01 UTC.
@@ -27,14 +31,23 @@ pub struct Status {
     pub(crate) problems: Vec<Problem>,
     /// Number of open connections.
     pub(crate) connections_count: i64,
+    /// Number of batches accepted in the last full minute.
+    #[serde(default)]
+    pub(crate) batches_per_minute: u64,
     /// Bytes acknowledged, but not in the dataset yet.
     pub(crate) journal_bytes: u64,
+    /// Bytes of this collector's files in the dataset.
     pub(crate) dataset_bytes: u64,
+    /// Rows of this collector's files in the dataset.
     pub(crate) dataset_rows_count: u64,
+    /// Number of this collector's files in the dataset.
     pub(crate) dataset_files_count: u64,
-    /// Bytes of new records per day, as the mean of the last seven days; absent until the records span an
-    /// hour.
+    /// Bytes of this collector's new records per day, as the mean of the last seven days; absent until the records span
+    /// an hour.
     pub(crate) dataset_bytes_per_day: Option<u64>,
+    /// Bytes of new records per day of all collectors that write into the dataset's folder.
+    #[serde(default)]
+    pub(crate) folder_bytes_per_day: Option<u64>,
     /// Reason why the dataset cannot be read; absent if it can, or if there is none yet.
     pub(crate) dataset_failure: Option<String>,
     /// Free bytes on the journal's disk.
@@ -43,7 +56,7 @@ pub struct Status {
     pub(crate) dataset_disk_free_bytes: u64,
     /// Free bytes below which batches are rejected.
     pub(crate) reserve_bytes: u64,
-    /// Days until batches will be rejected at the present growth of the dataset; absent if the growth is
+    /// Days until batches will be rejected at the present growth of the dataset's folder; absent if the growth is
     /// unknown.
     pub(crate) days_until_disk_full: Option<f64>,
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
@@ -64,6 +77,9 @@ pub struct Status {
     pub(crate) median_lag_ms: Option<i64>,
     /// Largest lag of a host that reports, in ms.
     pub(crate) max_lag_ms: Option<i64>,
+    /// This collector, and then its peers.
+    #[serde(default)]
+    pub collectors: Vec<GroupMember>,
     /// Hosts by id.
     pub hosts: Vec<HostStatus>,
 }

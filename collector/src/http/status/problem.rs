@@ -47,6 +47,8 @@ pub(crate) enum Kind {
     DatasetDamaged,
     /// Acknowledged batches could not be sealed, and were set aside.
     BatchesSetAside,
+    /// Another collector of the dataset does not answer.
+    PeerUnreachable,
     /// The copy on an object store cannot be updated.
     CannotPublish,
     /// The Iceberg tables cannot be updated.
@@ -62,7 +64,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::CannotSeal,
         Self::CannotMerge,
         Self::DatasetUnreadable,
@@ -72,6 +74,7 @@ impl Kind {
         Self::JournalDamaged,
         Self::DatasetDamaged,
         Self::BatchesSetAside,
+        Self::PeerUnreachable,
         Self::CannotPublish,
         Self::CannotPublishTables,
         Self::HostsRejected,
@@ -114,6 +117,7 @@ impl Kind {
             Self::JournalDamaged => "journal_damaged",
             Self::DatasetDamaged => "dataset_damaged",
             Self::BatchesSetAside => "batches_set_aside",
+            Self::PeerUnreachable => "peer_unreachable",
             Self::CannotPublish => "cannot_publish",
             Self::CannotPublishTables => "cannot_publish_tables",
             Self::HostsRejected => "hosts_rejected",

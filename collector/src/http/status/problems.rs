@@ -84,6 +84,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
             "The log names each with its host and its file in the journal's folder. Report it; the file is what is needed to find the cause.",
         ));
     }
+    found.extend(peers(status));
     found.extend(publishing(status));
     found.extend(tables(status));
     found.extend(rejected(status));
@@ -130,6 +131,28 @@ fn disk(status: &Status) -> Option<Problem> {
         ),
         remedy,
     ))
+}
+
+fn peers(status: &Status) -> Option<Problem> {
+    let failing = status.collectors.iter().filter_map(|peer| {
+        let since_ms = peer.failing_since_time_ms?;
+        let reason = peer.failure.as_ref()?;
+        let url = peer.url.as_deref().unwrap_or_default();
+        let name = peer.overview.as_ref().and_then(|o| o.name.as_deref());
+        let named = name.map_or(url.to_owned(), |name| format!("{name} ({url})"));
+        Some(format!("{named}: since {} UTC: {reason}", utc(since_ms)))
+    });
+    let lines: Vec<String> = failing.collect();
+    let text = match lines.as_slice() {
+        [] => return None,
+        [line] => format!("Another collector of the dataset does not answer: {line}."),
+        lines => format!("{} collectors of the dataset do not answer.", lines.len()),
+    };
+    let remedy = "Look at that collector (`gleaner-collector status` there), at the network, and at the certificate that [peers] names. Its hosts keep their records meanwhile.";
+    Some(Problem {
+        hosts: if lines.len() > 1 { lines } else { Vec::new() },
+        ..problem(Kind::PeerUnreachable, text, remedy)
+    })
 }
 
 fn publishing(status: &Status) -> Option<Problem> {
@@ -350,6 +373,7 @@ fn have(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::GroupMember;
     use crate::publish;
     use crate::sealer::Progress;
     use crate::tables::TableProgress;
@@ -359,17 +383,20 @@ mod tests {
 
     fn well() -> Status {
         Status {
+            name: None,
             version: "0.1.0".to_owned(),
             time_ms: NOW_MS,
             started_time_ms: NOW_MS,
             is_well: true,
             problems: Vec::new(),
             connections_count: 0,
+            batches_per_minute: 0,
             journal_bytes: 0,
             dataset_bytes: 0,
             dataset_rows_count: 0,
             dataset_files_count: 0,
             dataset_bytes_per_day: None,
+            folder_bytes_per_day: None,
             dataset_failure: None,
             journal_disk_free_bytes: 100 * GIB,
             dataset_disk_free_bytes: 100 * GIB,
@@ -384,6 +411,7 @@ mod tests {
             hosts_by_state: BTreeMap::new(),
             median_lag_ms: None,
             max_lag_ms: None,
+            collectors: Vec::new(),
             hosts: Vec::new(),
         }
     }
@@ -425,6 +453,32 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_does_not_answer_is_named_with_its_address_and_the_time() {
+        let peer = |url: &str, failure: Option<&str>| GroupMember {
+            url: Some(url.to_owned()),
+            failing_since_time_ms: failure.map(|_| 1_795_280_846_000),
+            failure: failure.map(str::to_owned),
+            ..GroupMember::default()
+        };
+        let with = |collectors: Vec<GroupMember>| Status {
+            collectors,
+            ..well()
+        };
+        let (east, west) = ("https://east:7443", "https://west:7443");
+        assert_eq!(kinds(&with(vec![peer(east, None), peer(west, None)])), []);
+        let found = problems(&with(vec![
+            peer(east, None),
+            peer(west, Some("connection refused")),
+        ]));
+        let expected = "Another collector of the dataset does not answer: https://west:7443: since \
+                        2026-11-21 17:07:26 UTC: connection refused.";
+        assert_eq!(found[0].text, expected);
+        let found = problems(&with(vec![peer(east, Some("a")), peer(west, Some("b"))]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].hosts[1].starts_with(west), "{found:?}");
+    }
+
+    #[test]
     fn kinds_and_severities_have_the_names_that_json_gives_them() {
         for kind in Kind::ALL {
             assert_eq!(serde_json::json!(kind), kind.name());
@@ -452,6 +506,11 @@ mod tests {
                 failure: Some("no room".to_owned()),
                 ..TableProgress::default()
             }),
+            collectors: vec![GroupMember {
+                failing_since_time_ms: Some(NOW_MS),
+                failure: Some("no route".to_owned()),
+                ..GroupMember::default()
+            }],
             ..well()
         };
         let expected = [
@@ -461,6 +520,7 @@ mod tests {
             Kind::JournalDamaged,
             Kind::DatasetDamaged,
             Kind::BatchesSetAside,
+            Kind::PeerUnreachable,
             Kind::CannotPublish,
             Kind::CannotPublishTables,
         ];
