@@ -112,7 +112,7 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
             "count(gleaner_host_info{host_name=\"otter\",agent_version=\"0.1.0\"})",
             1.0,
         ),
-        ("count(gleaner_collector_problem{severity=\"fault\"})", 9.0),
+        ("count(gleaner_collector_problem{severity=\"fault\"})", 10.0),
     ] {
         assert_eq!(prometheus.query(query), Some(value), "{query}");
     }
