@@ -29,7 +29,7 @@ def open(path: AnyPath) -> Dataset:
     return Dataset(path)
 
 
-def analyze(dataset: Dataset | AnyPath, **options: Unpack[AnalyzeOptions]) -> Findings:
+def analyze(dataset: Dataset | AnyPath, *, records: AnyPath | None = None, **options: Unpack[AnalyzeOptions]) -> Findings:
     """Analyses a dataset: how much memory is available, when, for how long, and how much could be lent.
 
     ``dataset`` is a :class:`Dataset` or its folder. Options (:class:`gleaner.AnalyzeOptions`) have the command's
@@ -44,11 +44,15 @@ def analyze(dataset: Dataset | AnyPath, **options: Unpack[AnalyzeOptions]) -> Fi
     - ``minimum_period``, ``idle_after``, ``load_limit``, ``headroom``, ``bootstrap``, ``curve_points``: see
       :class:`gleaner.Thresholds`.
 
+    With ``records``, the records of single hosts are written into Parquet files in this new folder, and the findings
+    read them from there (:meth:`Findings.file`). All measures of more than 10,000 hosts need it.
+
     The analysis uses all CPUs and reads one host per CPU at a time. The text of the result
     (:attr:`Document.json`) is, byte for byte, the output of ``gleaner analyze --json``. docs/analysis.md defines every
     measure. Raises :class:`gleaner.Error`; TypeError for an option that does not exist.
     """
-    return Findings(_gleaner.analyze(path_of(dataset), parameters(options)))
+    folder = None if records is None else os.fspath(records)
+    return Findings(_gleaner.analyze(path_of(dataset), parameters(options), folder))
 
 
 def explain(dataset: Dataset | AnyPath, host: str, at: Time | None = None, *, headroom: float | None = None) -> Document:

@@ -2,9 +2,7 @@
 //! tree of merges and the repetitions.
 
 use crate::recording::{Recording, sample};
-use gleaner_analysis::{
-    AnalysisError, Part, PartError, Plan, analyze, analyze_part, analyze_site,
-};
+use gleaner_analysis::{AnalysisError, Part, PartError, Plan, analyze, analyze_part, analyze_site};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, IdlePeriod, MemoryPoint, Parameters};
 use gleaner_traces::synth;
