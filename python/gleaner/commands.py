@@ -81,6 +81,9 @@ def report(
     chromium: AnyPath | None = None,
     folder: AnyPath | None = None,
     keep: int | None = None,
+    sites: AnyPath | None = None,
+    site: str | Sequence[str] = (),
+    fleet: bool = False,
     **thresholds: Unpack[Thresholds],
 ) -> Path:
     """Writes a report as one HTML page, and returns the page's path.
@@ -89,7 +92,9 @@ def report(
     (like ``"2026-W47"``, or ``"last"``) and an index of weeks are written there, ``keep`` newest weeks are kept, and
     the folder's path is returned. ``also`` names companion files (``md``, ``csv``, ``json``); ``pdf`` writes a PDF and
     pictures with the program ``chromium``. ``anonymous`` replaces hosts' names by numbers; ``no_comparison`` leaves
-    out the preceding period. ``from_`` and ``until`` select another time than a week. ``thresholds`` are those of
+    out the preceding period. ``from_`` and ``until`` select another time than a week. ``sites`` is a TOML file that divides
+    the hosts into sites: each site gets a page in a folder beside the page, which then has all hosts together. ``site``
+    makes only the pages of these sites, ``fleet`` only the page of all hosts, from what ``site`` kept. ``thresholds`` are those of
     :func:`analyze` (:class:`gleaner.Thresholds`). Mail is sent by the command only.
 
     Raises :class:`gleaner.Error`, also if nothing was recorded in that time.
@@ -110,6 +115,9 @@ def report(
         "chromium": chromium,
         "folder": folder,
         "keep": keep,
+        "sites": sites,
+        "site": site,
+        "fleet": fleet,
     }
     made = [*arguments(options), *arguments(thresholds, Thresholds.__annotations__)]
     _gleaner.run(["report", *made, "--", path_of(dataset)])
