@@ -84,9 +84,9 @@ impl Plan {
     }
 
     /// This plan, which must be of all hosts, with its hosts in another order, in which the hosts of each group
-    /// follow each other; and the positions of each group's hosts. Hosts of the same group keep their order. `group_of` returns a host's
-    /// group, from 0 to below `groups_count`. Findings do not depend on the order of the hosts, but parts of plans
-    /// with different orders cannot be merged.
+    /// follow each other; and the positions of each group's hosts. Hosts of the same group keep their order.
+    /// `group_of` returns a host's group, from 0 to below `groups_count`. Findings do not depend on the order of
+    /// the hosts, but parts of plans with different orders cannot be merged.
     #[must_use]
     pub fn by_groups(
         self,

@@ -57,8 +57,8 @@ impl Job<'_> {
     /// Writes a page and its companion files. A folder of weeks gets all companions.
     pub(super) fn write(&self, page: &Path, report: &Report, html: &str) -> anyhow::Result<()> {
         files::write(page, html)?;
-        let also = match self.args.habit.folder {
-            Some(_) => &Companion::ALL[..],
+        let also: &[Companion] = match self.args.habit.folder {
+            Some(_) => &Companion::ALL,
             None => &self.args.companions.also,
         };
         files::companions(page, report, also)?;
