@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Findings of the hosts so far.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Fleet {
     /// Records of single hosts.
-    findings: Findings,
+    pub(crate) findings: Findings,
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
     fleetwide: Option<Fleetwide>,
@@ -73,6 +73,8 @@ impl Fleet {
     /// All findings; `None` if no host had a sample.
     pub(crate) fn finish(self, parameters: Parameters) -> Option<Findings> {
         let mut findings = self.findings;
+        // The hosts of a plan by groups come in the order of the groups.
+        findings.sort_by_host();
         let all = self.all?;
         for (class, pooled) in &self.by_class {
             pooled.write(&class.to_string(), &parameters, &mut findings);

@@ -56,6 +56,7 @@ mod statistics;
 mod trace;
 mod what_if;
 
+use availability::over_time::points_of_each;
 pub use by_host::availability;
 pub use error::{AnalysisError, PartError, Result};
 pub use explain::explain;
@@ -96,7 +97,8 @@ pub fn analyze_together(
     }
     let plan = Plan::of(parameters, hosts);
     let dataset_of = |at: usize| ends.partition_point(|&end| end <= at);
-    Part::of_hosts(datasets, &plan, dataset_of, progress)?.finish()
+    let points_count = points_of_each(plan.hosts_count());
+    Part::of_hosts(datasets, &plan, dataset_of, points_count, progress)?.finish()
 }
 
 /// Analyses the hosts of a plan, which is a part of the plan of a whole dataset ([`Plan::part`]). The parts of
@@ -109,6 +111,30 @@ pub fn analyze_part(
     plan: &Plan,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Part> {
+    let points_count = points_of_each(plan.whole().0);
+    part_with_points(dataset, plan, points_count, progress)
+}
+
+/// Analyses the hosts of a plan like [`analyze_part`]. The part serves for the findings of these hosts alone
+/// ([`Part::finish_alone`]): each host has as many points over time as in an analysis of only these hosts.
+///
+/// # Errors
+/// The errors of [`analyze_part`].
+pub fn analyze_site(
+    dataset: &Dataset,
+    plan: &Plan,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Part> {
+    let points_count = points_of_each(plan.hosts_count());
+    part_with_points(dataset, plan, points_count, progress)
+}
+
+fn part_with_points(
+    dataset: &Dataset,
+    plan: &Plan,
+    points_count: usize,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Part> {
     parameters::check(&plan.parameters)?;
-    Part::of_hosts(&[dataset], plan, |_| 0, progress)
+    Part::of_hosts(&[dataset], plan, |_| 0, points_count, progress)
 }

@@ -1,5 +1,6 @@
 //! `gleaner analyze`: findings as tables, or as JSON.
 
+use crate::document::{Form, print_json};
 use crate::tables;
 use crate::values::{instant, part_of, range, size_bytes};
 use anyhow::Context;
@@ -22,6 +23,7 @@ use std::time::Duration;
   gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
   gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
   gleaner analyze DATASET --json | jq '.availability_periods'
+  gleaner analyze DATASET --json --records records > findings.json    # records of single hosts as Parquet
   gleaner analyze DATASET --part 2/7 -o part-2        # on one of seven machines
   gleaner merge part-* --json > findings.json         # the same as of one machine
 
@@ -33,6 +35,9 @@ pub(crate) struct Analyze {
     /// Print the findings as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the records of single hosts into Parquet files in this new folder, and leave them out of the JSON document.
+    #[arg(long, value_name = "FOLDER", requires = "json")]
+    pub(crate) records: Option<PathBuf>,
     /// Compute and print only this measure, named by its JSON key (repeatable, or comma-separated).
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) measure: Vec<String>,
@@ -117,8 +122,14 @@ pub(crate) fn run(args: &Analyze, output: &mut dyn Write) -> anyhow::Result<()> 
     if !args.json && parameters.measures.is_empty() {
         parameters.measures = tables::printed();
     }
-    let findings = findings_of(&dataset, &parameters, "analyse")?;
-    print(&findings, args.json, &args.measure, args.rows, output)
+    let form = Form {
+        json: args.json,
+        records: args.records.as_deref(),
+        measures: &args.measure,
+        rows: args.rows,
+    };
+    form.check(dataset.hosts()?.len(), &parameters)?;
+    form.print(findings_of(&dataset, &parameters, "analyse")?, output)
 }
 
 /// Plan of the part that the options name.
@@ -192,29 +203,6 @@ fn write_part(dataset: &Dataset, plan: &Plan, output: &Path) -> anyhow::Result<(
     Ok(part.write(output)?)
 }
 
-/// Prints findings as one JSON document, or as tables of at most `rows` rows; `measures` as for
-/// [`tables::all`].
-pub(crate) fn print(
-    findings: &Findings,
-    json: bool,
-    measures: &[String],
-    rows: usize,
-    output: &mut dyn Write,
-) -> anyhow::Result<()> {
-    if json {
-        return print_json(findings, output);
-    }
-    Ok(output.write_all(tables::all(findings, measures, rows)?.as_bytes())?)
-}
-
-fn print_json(document: &impl serde::Serialize, output: &mut dyn Write) -> anyhow::Result<()> {
-    // The document is written piece by piece: the JSON text of a large fleet takes much memory.
-    let mut output = std::io::BufWriter::new(output);
-    serde_json::to_writer_pretty(&mut output, document).map_err(std::io::Error::from)?;
-    writeln!(output)?;
-    Ok(output.flush()?)
-}
-
 /// Parameters of the measures, from the command's options. Parameters without an option have their defaults.
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
@@ -265,9 +253,4 @@ pub(crate) fn keep_freed_memory() {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGEST_BYTES);
         libc::mallopt(libc::M_TRIM_THRESHOLD, LARGEST_BYTES);
     }
-}
-
-/// The findings as one JSON document.
-pub(crate) fn json(findings: &Findings) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(findings)? + "\n")
 }

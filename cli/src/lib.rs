@@ -3,7 +3,7 @@
 //!
 //! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`,
 //! `demo`, `explain`, `import`, `merge`, `pki`, `schema`, `simulate`, `synth`, `doctor`,
-//! `export`, `report`, `analyze`, `owner`, `top`, `tables`, `values`.
+//! `export`, `report`, `analyze`, `document`, `owner`, `top`, `tables`, `values`.
 
 mod analyze;
 mod args;
@@ -11,6 +11,7 @@ mod cache;
 mod collect;
 mod demo;
 mod doctor;
+mod document;
 mod explain;
 mod export;
 mod import;
@@ -28,13 +29,15 @@ mod values;
 
 use args::{Args, Command};
 use clap::Parser;
+use document::Form;
 use gleaner_daemon::causes;
 use gleaner_dataset::Dataset;
-use gleaner_schemas::findings::Parameters;
+use gleaner_schemas::findings::{Findings, Parameters};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use tables::plain;
 
 /// Exit code if a command failed.
@@ -128,6 +131,31 @@ pub fn parameters(arguments: impl IntoIterator<Item = OsString>) -> Result<Param
 /// The text that `gleaner analyze --parameters` prints about a text that has no parameters, or unknown ones.
 pub fn parameters_of_json(text: &str) -> Result<Parameters, String> {
     analyze::from_json(text).map_err(|e| message(e.as_ref()))
+}
+
+/// Checks, before an analysis of `hosts_count` hosts, that [`findings_document`] can print its findings.
+///
+/// # Errors
+/// The text that `gleaner analyze --json` prints about too many hosts, or about a folder `records` with files.
+pub fn check_document(
+    hosts_count: usize,
+    parameters: &Parameters,
+    records: Option<&Path>,
+) -> Result<(), String> {
+    let checked = Form::json(records).check(hosts_count, parameters);
+    checked.map_err(|e| message(e.as_ref()))
+}
+
+/// Findings as the JSON document that `gleaner analyze --json` prints. With the folder `records`, the records of
+/// single hosts are in Parquet files in this folder instead.
+///
+/// # Errors
+/// The text that the command prints if it cannot write the folder.
+pub fn findings_document(findings: Findings, records: Option<&Path>) -> Result<String, String> {
+    let mut text = Vec::new();
+    let printed = Form::json(records).print(findings, &mut text);
+    printed.map_err(|e| message(e.as_ref()))?;
+    String::from_utf8(text).map_err(|e| message(&e))
 }
 
 /// Ids of hosts of `dataset`, which are given by their ids or names.

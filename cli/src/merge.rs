@@ -1,6 +1,7 @@
 //! `gleaner merge`: parts of an analysis or of a sweep, merged into their results or into a larger part.
 
-use crate::{analyze, simulate};
+use crate::document::Form;
+use crate::simulate;
 use anyhow::{Context, bail};
 use gleaner_analysis::Part;
 use gleaner_simulator::sweep::SweepPart;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   gleaner merge part-1 part-2 part-3                  # tables
   gleaner merge part-* --json > findings.json         # the same document as of one analysis
+  gleaner merge part-* --json --records records > findings.json
   gleaner merge part-1* -o tens && gleaner merge part-? tens --json
   gleaner merge sweep-* --csv study.csv --page study.html
 
@@ -25,6 +27,9 @@ pub(crate) struct Merge {
     /// Print the results as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write an analysis' records of single hosts into Parquet files in this new folder, and leave them out of the JSON document.
+    #[arg(long, value_name = "FOLDER", requires = "json")]
+    pub(crate) records: Option<PathBuf>,
     /// Maximum number of rows printed per measure of an analysis.
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(crate) rows: usize,
@@ -35,7 +40,7 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
     /// Write the merged part into this file instead of printing results; hosts or runs may be missing.
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["json", "rows", "csv", "page"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["json", "records", "rows", "csv", "page"])]
     pub(crate) output: Option<PathBuf>,
 }
 
@@ -59,6 +64,9 @@ pub(crate) fn run(args: &Merge, output: &mut dyn Write) -> anyhow::Result<()> {
         return Ok(());
     };
     if SweepPart::is_stored_in(&first.bytes) {
+        if args.records.is_some() {
+            bail!("--records is for parts of an analysis (`gleaner analyze --part`)");
+        }
         let to = simulate::args::Results {
             json: args.json.then(|| PathBuf::from("-")),
             csv: args.csv.clone(),
@@ -80,19 +88,27 @@ pub(crate) fn run(args: &Merge, output: &mut dyn Write) -> anyhow::Result<()> {
     if args.csv.is_some() || args.page.is_some() {
         bail!("--csv and --page are for parts of a sweep (`gleaner simulate --part`)");
     }
+    let form = Form {
+        json: args.json,
+        records: args.records.as_deref(),
+        measures: &[],
+        rows: args.rows,
+    };
+    let first = Part::from_bytes(&first.bytes, &first.origin)?;
+    form.check(first.hosts_count(), first.parameters())?;
     let merged = analysis(first, parts)?;
     bar.finish_and_clear();
     match &args.output {
         Some(file) => Ok(merged.write(file)?),
-        None => analyze::print(&merged.finish()?, args.json, &[], args.rows, output),
+        None => form.print(merged.finish()?, output),
     }
 }
 
 fn analysis(
-    first: StoredPart,
+    first: Part,
     others: impl Iterator<Item = anyhow::Result<StoredPart>>,
 ) -> anyhow::Result<Part> {
-    let mut merged = Part::from_bytes(&first.bytes, &first.origin)?;
+    let mut merged = first;
     for other in others {
         let StoredPart { origin, bytes } = other?;
         merged = merged.merge(Part::from_bytes(&bytes, &origin)?, &origin)?;

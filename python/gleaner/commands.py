@@ -29,7 +29,7 @@ def open(path: AnyPath) -> Dataset:
     return Dataset(path)
 
 
-def analyze(dataset: Dataset | AnyPath, **options: Unpack[AnalyzeOptions]) -> Findings:
+def analyze(dataset: Dataset | AnyPath, *, records: AnyPath | None = None, **options: Unpack[AnalyzeOptions]) -> Findings:
     """Analyses a dataset: how much memory is available, when, for how long, and how much could be lent.
 
     ``dataset`` is a :class:`Dataset` or its folder. Options (:class:`gleaner.AnalyzeOptions`) have the command's
@@ -44,11 +44,15 @@ def analyze(dataset: Dataset | AnyPath, **options: Unpack[AnalyzeOptions]) -> Fi
     - ``minimum_period``, ``idle_after``, ``load_limit``, ``headroom``, ``bootstrap``, ``curve_points``: see
       :class:`gleaner.Thresholds`.
 
+    With ``records``, the records of single hosts are written into Parquet files in this new folder, and the findings
+    read them from there (:meth:`Findings.file`). All measures of more than 10,000 hosts need it.
+
     The analysis uses all CPUs and reads one host per CPU at a time. The text of the result
     (:attr:`Document.json`) is, byte for byte, the output of ``gleaner analyze --json``. docs/analysis.md defines every
     measure. Raises :class:`gleaner.Error`; TypeError for an option that does not exist.
     """
-    return Findings(_gleaner.analyze(path_of(dataset), parameters(options)))
+    folder = None if records is None else os.fspath(records)
+    return Findings(_gleaner.analyze(path_of(dataset), parameters(options), folder))
 
 
 def explain(dataset: Dataset | AnyPath, host: str, at: Time | None = None, *, headroom: float | None = None) -> Document:
@@ -77,6 +81,9 @@ def report(
     chromium: AnyPath | None = None,
     folder: AnyPath | None = None,
     keep: int | None = None,
+    sites: AnyPath | None = None,
+    site: str | Sequence[str] = (),
+    fleet: bool = False,
     **thresholds: Unpack[Thresholds],
 ) -> Path:
     """Writes a report as one HTML page, and returns the page's path.
@@ -85,7 +92,9 @@ def report(
     (like ``"2026-W47"``, or ``"last"``) and an index of weeks are written there, ``keep`` newest weeks are kept, and
     the folder's path is returned. ``also`` names companion files (``md``, ``csv``, ``json``); ``pdf`` writes a PDF and
     pictures with the program ``chromium``. ``anonymous`` replaces hosts' names by numbers; ``no_comparison`` leaves
-    out the preceding period. ``from_`` and ``until`` select another time than a week. ``thresholds`` are those of
+    out the preceding period. ``from_`` and ``until`` select another time than a week. ``sites`` is a TOML file that divides
+    the hosts into sites: each site gets a page in a folder beside the page, which then has all hosts together. ``site``
+    makes only the pages of these sites, ``fleet`` only the page of all hosts, from what ``site`` kept. ``thresholds`` are those of
     :func:`analyze` (:class:`gleaner.Thresholds`). Mail is sent by the command only.
 
     Raises :class:`gleaner.Error`, also if nothing was recorded in that time.
@@ -106,6 +115,9 @@ def report(
         "chromium": chromium,
         "folder": folder,
         "keep": keep,
+        "sites": sites,
+        "site": site,
+        "fleet": fleet,
     }
     made = [*arguments(options), *arguments(thresholds, Thresholds.__annotations__)]
     _gleaner.run(["report", *made, "--", path_of(dataset)])

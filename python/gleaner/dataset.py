@@ -69,11 +69,11 @@ class Dataset:
         """
         return Table(self, name, hosts=hosts, columns=columns, from_=from_, until=until)
 
-    def analyze(self, **options: Unpack[AnalyzeOptions]) -> Findings:
+    def analyze(self, *, records: AnyPath | None = None, **options: Unpack[AnalyzeOptions]) -> Findings:
         """Analyses the dataset: see :func:`gleaner.analyze`."""
         from .commands import analyze
 
-        return analyze(self, **options)
+        return analyze(self, records=records, **options)
 
     def explain(self, host: str, at: Time | None = None, *, headroom: float | None = None) -> Document:
         """Explains a host's figures at one time: see :func:`gleaner.explain`."""

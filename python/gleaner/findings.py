@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _gleaner
@@ -58,6 +59,9 @@ class Findings(Document):
 
     ``findings["dips"]`` is such a list; :meth:`arrow`, :meth:`pandas` and :meth:`polars` make tables of it.
     ``findings["missing_measures"]`` has the measures that the dataset cannot give, with the reasons.
+
+    If the records of single hosts are in Parquet files, ``findings["records"]`` names the files. The lists then have only
+    records of several hosts; the tables have all records, and read a measure's file when they are made.
     """
 
     @property
@@ -68,7 +72,18 @@ class Findings(Document):
     @property
     def measures(self) -> list[str]:
         """Keys of the measures that have records."""
-        return [key for key, records in self.items() if isinstance(records, list) and records]
+        in_files = {file["measure"] for file in self._files()}
+        return [key for key, value in self.items() if isinstance(value, list) and (value or key in in_files)]
+
+    def file(self, measure: str) -> Path | None:
+        """Parquet file with a measure's records of single hosts, for lazy readers such as ``polars.scan_parquet``.
+
+        ``None`` if the findings have these records themselves, or if there are none.
+        """
+        for file in self._files():
+            if file["measure"] == measure:
+                return Path(self["records"]["folder"]) / str(file["file"])
+        return None
 
     def arrow(self, measure: str) -> pyarrow.Table:
         """Records of a measure as a ``pyarrow.Table``; its columns and types are the same if there are no records.
@@ -78,9 +93,13 @@ class Findings(Document):
         pa = needed("pyarrow", "arrow")
         records = self._records(measure)
         types = _types(measure)
-        names = dict.fromkeys([*(records[0] if records else ()), *types])
+        file = self.file(measure)
+        of_hosts = None if file is None else needed("pyarrow.parquet", "arrow").read_table(file)
+        first = of_hosts.column_names if of_hosts is not None else records[0] if records else ()
+        names = dict.fromkeys([*first, *types])
         schema = pa.schema([(name, _arrow_type(pa, types[name])) for name in names])
-        return pa.Table.from_pylist(records, schema=schema)
+        table = pa.Table.from_pylist(records, schema=schema)
+        return table if of_hosts is None else pa.concat_tables([of_hosts.cast(schema), table])
 
     def pandas(self, measure: str) -> pandas.DataFrame:
         """Records of a measure as a pandas ``DataFrame``."""
@@ -93,6 +112,11 @@ class Findings(Document):
         frame: polars.DataFrame = needed("polars", "polars").from_arrow(self.arrow(measure))
         return frame
 
+    def _files(self) -> list[dict[str, Any]]:
+        """Files with the records of single hosts; none if the findings have these records themselves."""
+        files: list[dict[str, Any]] = self.get("records", {}).get("files", [])
+        return files
+
     def _records(self, measure: str) -> list[dict[str, Any]]:
         records = self.get(measure)
         if not isinstance(records, list):
@@ -100,7 +124,9 @@ class Findings(Document):
         return records
 
     def __repr__(self) -> str:
-        return f"<gleaner.Findings of {len(self['hosts'])} hosts: {', '.join(self.measures)}>"
+        in_file = [file["rows_count"] for file in self._files() if file["measure"] == "hosts"]
+        hosts = len(self["hosts"]) + sum(in_file)
+        return f"<gleaner.Findings of {hosts} hosts: {', '.join(self.measures)}>"
 
 
 @cache

@@ -43,6 +43,7 @@ def analyze_in_parts(
     parts: int | None = None,
     *,
     executor: Union[Executor, Map, None] = None,
+    records: AnyPath | None = None,
     **options: Unpack[AnalyzeOptions],
 ) -> Findings:
     """Analyses a dataset in ``parts`` ranges of hosts, and returns the findings of :func:`gleaner.analyze`.
@@ -56,12 +57,13 @@ def analyze_in_parts(
         gleaner.analyze_in_parts(dataset, 64, executor=on_ray)
 
     A task whose worker was lost is run again, three times at most. A :class:`gleaner.Error` is raised at once, because it
-    would come again. A function like ``map`` repeats lost tasks itself, as Ray does. ``options`` are those of :func:`gleaner.analyze`.
+    would come again. A function like ``map`` repeats lost tasks itself, as Ray does. ``records`` and ``options`` are those
+    of :func:`gleaner.analyze`.
 
     New processes import the script that starts them: its calls belong under ``if __name__ == "__main__":``.
     """
     whole = tasks(dataset, (os.cpu_count() or 1) if parts is None else parts, options)
-    return finished(results(analyze_range, whole, executor))
+    return finished(results(analyze_range, whole, executor), records)
 
 
 def tasks(dataset: Dataset | AnyPath, parts: int | None, options: AnalyzeOptions) -> list[Task]:
@@ -80,9 +82,10 @@ def analyze_range(task: Task) -> bytes:
     return _gleaner.analyze_part(*task)
 
 
-def finished(parts: Sequence[bytes]) -> Findings:
-    """Findings of all parts, in any order."""
-    return Findings(_gleaner.finish(_gleaner.merge(list(parts))))
+def finished(parts: Sequence[bytes], records: AnyPath | None = None) -> Findings:
+    """Findings of all parts, in any order. ``records`` is as for :func:`gleaner.analyze`."""
+    folder = None if records is None else os.fspath(records)
+    return Findings(_gleaner.finish(_gleaner.merge(list(parts)), folder))
 
 
 def simulate_runs(task: Sequence[str]) -> bytes:

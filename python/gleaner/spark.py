@@ -33,19 +33,22 @@ def analyze(
     spark: SparkSession | None,
     dataset: Dataset | AnyPath,
     parts: int | None = None,
+    *,
+    records: AnyPath | None = None,
     **options: Unpack[AnalyzeOptions],
 ) -> Findings:
     """Analyses a dataset on Spark, and returns the findings of :func:`gleaner.analyze`, byte for byte.
 
     ``parts`` is the number of tasks (default: one for 64 hosts). With more than 32 parts, further tasks merge them before
     the driver does, so that the driver's memory holds few parts. Without Spark (``spark=None``) the tasks run in
-    processes of this machine: :func:`gleaner.analyze_in_parts`. ``options`` are those of :func:`gleaner.analyze`.
+    processes of this machine: :func:`gleaner.analyze_in_parts`. ``records``, a folder of the driver, and ``options`` are
+    those of :func:`gleaner.analyze`.
 
     Spark needs pyarrow: ``pip install 'gleaner[spark]'``. Raises :class:`gleaner.Error` before the first task for wrong
     options; Spark's own exception, with the same text in it, for a task that failed repeatedly.
     """
     if spark is None:
-        return analyze_in_parts(dataset, parts, **options)
+        return analyze_in_parts(dataset, parts, records=records, **options)
     needed("pyarrow", "spark")
     whole = tasks(dataset, parts, options)
     rows = _rows(spark, analyze_range, whole)
@@ -54,7 +57,7 @@ def analyze(
         count = -(-count // _MERGED)
         grouped = rows.selectExpr(f"part div {_MERGED} as part", "part as at", "bytes").repartition(count, "part")
         rows = grouped.mapInArrow(_merging(), _ROWS)
-    return finished(_collected(rows))
+    return finished(_collected(rows), records)
 
 
 def simulate(spark: SparkSession | None, scenario: AnyPath, parts: int, **options: Any) -> Document:

@@ -1,6 +1,6 @@
 //! The analysis: of a whole dataset, or of ranges of its hosts whose parts are merged.
 
-use crate::error::raised;
+use crate::error::{Error, raised};
 use gleaner_analysis::{AnalysisError, Part, Plan, Progress};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
@@ -32,15 +32,24 @@ pub(crate) fn plans(
     })
 }
 
-/// Findings of the dataset in the folder `path`, as the JSON that `gleaner analyze --json` prints.
+/// Findings of the dataset in the folder `path`, as the JSON that `gleaner analyze --json` prints. With the folder
+/// `records`, the records of single hosts are in Parquet files there.
 #[pyfunction]
-pub(crate) fn analyze(py: Python<'_>, path: PathBuf, parameters: &str) -> PyResult<String> {
+#[pyo3(signature = (path, parameters, records=None))]
+pub(crate) fn analyze(
+    py: Python<'_>,
+    path: PathBuf,
+    parameters: &str,
+    records: Option<PathBuf>,
+) -> PyResult<String> {
     let parameters = parsed(parameters)?;
     py.detach(move || {
         let dataset = open(&path)?;
-        document(&interruptible(|progress| {
-            gleaner_analysis::analyze(&dataset, &parameters, progress)
-        })?)
+        let hosts = dataset.hosts().map_err(|e| raised(&e))?;
+        check(hosts.len(), &parameters, records.as_deref())?;
+        let findings =
+            interruptible(|progress| gleaner_analysis::analyze(&dataset, &parameters, progress))?;
+        document(findings, records.as_deref())
     })
 }
 
@@ -74,12 +83,19 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Vec<u
     })
 }
 
-/// Findings of a part that contains every host, as the JSON that `gleaner analyze --json` prints.
+/// Findings of a part that contains every host, as the JSON that `gleaner analyze --json` prints. `records` is as
+/// for [`analyze`].
 #[pyfunction]
-pub(crate) fn finish(py: Python<'_>, part: PyBackedBytes) -> PyResult<String> {
+#[pyo3(signature = (part, records=None))]
+pub(crate) fn finish(
+    py: Python<'_>,
+    part: PyBackedBytes,
+    records: Option<PathBuf>,
+) -> PyResult<String> {
     py.detach(move || {
-        let findings = from_bytes(&part, 0)?.finish();
-        document(&findings.map_err(|e| raised(&e))?)
+        let part = from_bytes(&part, 0)?;
+        check(part.hosts_count(), part.parameters(), records.as_deref())?;
+        document(part.finish().map_err(|e| raised(&e))?, records.as_deref())
     })
 }
 
@@ -113,9 +129,12 @@ fn to_bytes(part: &Part) -> PyResult<Vec<u8>> {
     part.to_bytes().map_err(|e| raised(&e))
 }
 
-fn document(findings: &Findings) -> PyResult<String> {
-    let text = serde_json::to_string_pretty(findings).map_err(|e| raised(&e))?;
-    Ok(text + "\n")
+fn check(hosts_count: usize, parameters: &Parameters, records: Option<&Path>) -> PyResult<()> {
+    gleaner_cli::check_document(hosts_count, parameters, records).map_err(Error::new_err)
+}
+
+fn document(findings: Findings, records: Option<&Path>) -> PyResult<String> {
+    gleaner_cli::findings_document(findings, records).map_err(Error::new_err)
 }
 
 /// Parses parameters. Absent keys have their defaults; unknown keys are rejected.

@@ -51,7 +51,7 @@ const figures = (() => {
     return layout;
   }
 
-  /** First and last time on an axis of time. */
+  /** First and last time on an axis of time; the first second of 1970 if the figure has no times. */
   function extent(traces, shapes, name) {
     let [from, to] = [Infinity, -Infinity];
     const take = (ms) => {
@@ -61,6 +61,7 @@ const figures = (() => {
     };
     for (const trace of traces) if ((trace.xaxis ?? "x") === name) trace.x?.forEach(take);
     for (const shape of shapes ?? []) if ((shape.xref ?? "x") === name) { take(shape.x0); take(shape.x1); }
+    if (to < from) return [0, 1000];
     return to > from ? [from, to] : [from - 1000, from + 1000];
   }
 

@@ -46,6 +46,17 @@ fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, Na
     };
     let mut all: BTreeSet<String> = ids(findings).into_iter().collect();
     all.extend(before.map(ids).unwrap_or_default());
+    let numbered = numbered("host", all).into_iter().map(|(id, name)| {
+        let old_name = String::new();
+        (id, NamePair { old_name, name })
+    });
+    numbered.collect()
+}
+
+/// Anonymous names for these ids: `host 01` if `thing` is `host`. The numbers follow a hash of each id, keyed with
+/// all ids.
+#[must_use]
+pub fn numbered(thing: &str, all: BTreeSet<String>) -> HashMap<String, String> {
     let mut key = Sha256::new();
     for id in &all {
         key.update((id.len() as u64).to_le_bytes());
@@ -63,9 +74,8 @@ fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, Na
     // Padded to the width of the last number, so that the names sort as text.
     let width = order.len().to_string().len();
     let numbered = order.into_iter().enumerate().map(|(at, (_, id))| {
-        let name = format!("host {:0width$}", at + 1);
-        let old_name = String::new();
-        (id, NamePair { old_name, name })
+        let name = format!("{thing} {:0width$}", at + 1);
+        (id, name)
     });
     numbered.collect()
 }

@@ -6,9 +6,10 @@ use crate::hosts::{self, HostPage};
 use crate::imported;
 use crate::method;
 use crate::options::Options;
-use crate::page::Section;
-use crate::page::table::Table;
+use crate::page::table::{ROWS_SHOWN, Table};
+use crate::page::{Part, Section};
 use crate::questions::questions;
+use crate::sites;
 use crate::view::View;
 use crate::wording::count;
 use gleaner_schemas::findings::Findings;
@@ -47,6 +48,10 @@ impl Page {
         options: &Options,
     ) -> Self {
         let view = View::new(findings, before, clock, options.span.as_ref());
+        let view = match &options.sites {
+            Some(sites) => view.in_sites(sites),
+            None => view,
+        };
         let told = view
             .span_ms()
             .map(|(from, to)| format!("{}, {}", clock.span(from, to), clock.zone_over(from, to)));
@@ -74,11 +79,19 @@ impl Page {
                 },
             },
             headline: headline(&view),
-            sections: questions(&view)
-                .into_iter()
-                .chain(hosts::overview(&view))
-                .collect(),
-            hosts: hosts::pages(&view),
+            sections: match &options.sites {
+                Some(sites) => std::iter::once(sites::section(sites))
+                    .chain(questions(&view).into_iter().map(shortened))
+                    .collect(),
+                None => questions(&view)
+                    .into_iter()
+                    .chain(hosts::overview(&view))
+                    .collect(),
+            },
+            hosts: match &options.sites {
+                Some(_) => Vec::new(),
+                None => hosts::pages(&view),
+            },
             sources: [imported::sources(&view), imported::columns(&view)]
                 .into_iter()
                 .flatten()
@@ -86,4 +99,15 @@ impl Page {
             parameters: method::parameters(&view),
         }
     }
+}
+
+/// The section with at most the usual number of rows in each table. A fleet may have too many hosts for a page;
+/// the CSV and JSON files have all rows.
+fn shortened(mut section: Section) -> Section {
+    for part in &mut section.parts {
+        if let Part::Table(table) = part {
+            table.rows_shown = table.rows_shown.min(ROWS_SHOWN);
+        }
+    }
+    section
 }

@@ -1,6 +1,7 @@
 //! A page that lists reports.
 
 use crate::ReportError;
+use crate::wording::count;
 use askama::Template;
 
 /// A report in an index.
@@ -10,6 +11,8 @@ pub struct IndexEntry {
     pub page: String,
     /// Companions of the report: name and path of each.
     pub companions: Vec<(String, String)>,
+    /// Sites of the report with pages of their own: name and path of each.
+    pub sites: Vec<(String, String)>,
     /// Title of the page.
     pub title: String,
     /// Hosts of the report: `40 hosts`.
@@ -29,6 +32,11 @@ impl IndexEntry {
         } else {
             format!("{}: {}", self.title, self.subject)
         }
+    }
+
+    /// Returns the number of sites: `12 sites`.
+    fn sites_count(&self) -> String {
+        count(self.sites.len() as i64, "site").replace('\u{a0}', " ")
     }
 }
 
@@ -58,6 +66,7 @@ mod tests {
         let entry = IndexEntry {
             page: "2026-W47.html".into(),
             companions: vec![("CSV".into(), "2026-W47-tables/".into())],
+            sites: vec![("lab & co".into(), "2026-W47-sites/lab.html".into())],
             title: "Memory of <script>alert(1)</script>".into(),
             subject: "4 hosts".into(),
             period: "Week 47 of 2026".into(),
@@ -69,6 +78,11 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("href=\"2026-W47-tables/\""));
+        assert!(
+            page.contains("<a href=\"2026-W47-sites/lab.html\">lab &#38; co</a>"),
+            "{page}"
+        );
+        assert!(page.contains("<summary>1 site</summary>"), "{page}");
         assert!(page.contains("Half &#38; more is idle."));
         assert!(!page.contains("<script"));
         assert!(page.contains("&#60;/script&#62;: 4 hosts</p>"), "{page}");

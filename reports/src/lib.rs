@@ -12,8 +12,11 @@
 //! and tables ([`page`]). The writers know nothing about memory. CSV and JSON have every table of the sections
 //! with all rows; Markdown is a short form.
 //!
+//! A fleet of many hosts is divided into sites: a report of each site, and a page of all hosts with a table of the
+//! sites (`sites`).
+//!
 //! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
-//! `document`, `headline`, `hosts`, `method`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
+//! `document`, `headline`, `hosts`, `method`, `sites`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
 //! `names`, `options`, `page`, `wording`.
 
 mod anonymous;
@@ -31,16 +34,19 @@ mod names;
 mod options;
 mod page;
 mod questions;
+mod sites;
 mod view;
 mod wording;
 mod write;
 
+pub use anonymous::numbered;
 use clock::Clock;
 pub use comparison::{ComparedGroup, ComparedMeasure, ComparedRow, ComparedUnit, Comparison};
 use document::Page;
 use gleaner_schemas::findings::Findings;
 pub use index::{IndexEntry, index};
-pub use options::{Options, Span};
+pub use options::{Options, Site, SiteFigures, Span};
+pub use sites::site_figures;
 pub use write::csv::TableFile;
 
 /// A report, ready to be written as a page and companions.

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::names::Names;
-use crate::options::Span;
+use crate::options::{Site, Span};
 use crate::page::table::Cell;
 use gleaner_schemas::findings::{Category, Findings, HostMemory, HostSummary, MemoryPoint};
 use std::collections::HashMap;
@@ -19,6 +19,8 @@ pub(crate) struct View<'a> {
     pub prefix: String,
     /// Names of the hosts.
     pub names: Names<'a>,
+    /// True on the page of a fleet whose hosts have pages in the pages of their sites.
+    pub has_sites: bool,
 }
 
 /// Mean and minimum memory of one host, or their sums over several hosts.
@@ -124,6 +126,16 @@ impl<'a> View<'a> {
             span,
             prefix: String::new(),
             names: Names::of(&findings.hosts),
+            has_sites: false,
+        }
+    }
+
+    /// This view of a fleet's hosts, with links to the pages of their sites.
+    pub(crate) fn in_sites(self, sites: &[Site]) -> Self {
+        Self {
+            names: Names::in_sites(&self.findings.hosts, sites),
+            has_sites: true,
+            ..self
         }
     }
 
@@ -142,9 +154,12 @@ impl<'a> View<'a> {
 
     /// A cell with a host's name, linked to the host's page.
     pub(crate) fn host_cell(&self, id: &str) -> Cell {
-        match self.names.get(id) {
-            Some(host) => Cell::text(host.name).link(&host.page),
-            None => Cell::text(id),
+        let Some(host) = self.names.get(id) else {
+            return Cell::text(id);
+        };
+        match &host.address {
+            Some(address) => Cell::text(host.name).link(address),
+            None => Cell::text(host.name),
         }
     }
 

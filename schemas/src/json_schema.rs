@@ -7,16 +7,26 @@
 
 use crate::cache_replay::{CACHE_REPLAY_VERSION, CacheReplay};
 use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};
-use crate::findings::{Explanation, FINDINGS_VERSION, Findings};
-use schemars::generate::SchemaSettings;
+use crate::findings::{Explanation, FINDINGS_VERSION, Findings, RecordFiles};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// Schema of the output of `gleaner analyze --json`.
+/// Schema of the output of `gleaner analyze --json`. With `--records`, the document has the member `records`,
+/// which is no list of the findings.
 #[must_use]
 pub fn findings() -> String {
-    published::<Findings>(
+    let mut generator = generator();
+    let mut records = generator.subschema_for::<RecordFiles>();
+    let about = "Files with the records of single hosts; absent if the lists have these records.";
+    records.insert("description".into(), about.into());
+    let mut schema = generator.into_root_schema_for::<Findings>();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("records".into(), records.to_value());
+    }
+    printed(
+        schema,
         "findings",
         FINDINGS_VERSION,
         "Findings of gleaner analyze --json",
@@ -58,8 +68,17 @@ pub fn cache_replay() -> String {
 }
 
 fn published<T: JsonSchema>(name: &str, version: u32, title: &str, page: &str) -> String {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let schema = generator().into_root_schema_for::<T>();
+    printed(schema, name, version, title, page)
+}
+
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+}
+
+fn printed(mut schema: Schema, name: &str, version: u32, title: &str, page: &str) -> String {
     RecursiveTransform(as_printed).transform(&mut schema);
     schema.insert("$id".into(), format!("urn:gleaner:{name}:{version}").into());
     schema.insert("title".into(), title.into());

@@ -95,6 +95,88 @@ fn parts_of_several_processes_are_one_analysis_to_the_byte() {
 }
 
 #[test]
+fn files_of_records_are_the_same_whatever_the_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let dataset = at("dataset");
+    told(&["synth", "-o", text(&dataset), "--hosts", "4", "--days", "3"]);
+    // The document names the folder as it is given, so both commands give the same name.
+    let run = |inside: &str, args: &[&str]| {
+        std::fs::create_dir_all(at(inside)).unwrap();
+        let mut command = Command::new(gleaner_tests::program("gleaner").unwrap());
+        let command = command.current_dir(at(inside)).args(args);
+        command
+            .args(["--json", "--records", "records"])
+            .output()
+            .unwrap()
+    };
+    let whole = run("whole", &["analyze", text(&dataset)]);
+    assert!(whole.status.success(), "{}", complaint(&whole));
+    let parts: Vec<_> = (1..=PARTS).map(|i| at(&format!("part-{i}"))).collect();
+    for (i, output) in (1..).zip(&parts) {
+        let part = format!("{i}/{PARTS}");
+        told(&[
+            "analyze",
+            text(&dataset),
+            "--part",
+            &part,
+            "-o",
+            text(output),
+        ]);
+    }
+    let [first, second, third] = [&parts[0], &parts[1], &parts[2]].map(|part| text(part));
+    let merged = run("merged", &["merge", third, first, second]);
+    assert!(merged.status.success(), "{}", complaint(&merged));
+    assert!(merged.stdout == whole.stdout, "another document");
+
+    let files = |folder: &str| -> Vec<(String, Vec<u8>)> {
+        let entries = fs::read_dir(at(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap());
+        let mut files: Vec<_> = entries
+            .map(|e| {
+                (
+                    e.file_name().into_string().unwrap(),
+                    fs::read(e.path()).unwrap(),
+                )
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    let written = files("whole/records");
+    assert!(written == files("merged/records"), "other files");
+    let document: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(document["records"]["folder"], "records");
+    let named = document["records"]["files"].as_array().unwrap();
+    assert_eq!(named.len(), written.len());
+    let all = told(&["analyze", text(&dataset), "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    for file in named {
+        let measure = file["measure"].as_str().unwrap();
+        assert_eq!(file["file"], format!("{measure}.parquet"));
+        let count = |document: &serde_json::Value| document[measure].as_array().unwrap().len();
+        let in_file = file["rows_count"].as_u64().unwrap() as usize;
+        assert_eq!(count(&document) + in_file, count(&all), "{measure}");
+    }
+    assert_eq!(
+        document["availability_periods"],
+        all["availability_periods"]
+    );
+
+    let again = run("whole", &["analyze", text(&dataset)]);
+    assert_eq!(again.status.code(), Some(1));
+    let complaint = complaint(&again);
+    assert!(
+        complaint.contains("records already has files"),
+        "{complaint}"
+    );
+    assert!(files("whole/records") == written);
+    let tables = gleaner(&["analyze", text(&dataset), "--records", "x"]);
+    assert_eq!(tables.status.code(), Some(2), "files go with a document");
+}
+
+#[test]
 fn wrong_parts_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

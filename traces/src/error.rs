@@ -17,6 +17,12 @@ pub enum ExportError {
         /// Path of the folder.
         folder: PathBuf,
     },
+    /// The folder for new files is not empty.
+    #[error("{} already has files; name an empty or new folder", folder.display())]
+    Occupied {
+        /// Path of the folder.
+        folder: PathBuf,
+    },
     /// The dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] DatasetError),

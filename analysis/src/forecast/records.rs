@@ -28,8 +28,12 @@ struct Series {
     region_share: Option<f64>,
 }
 
-/// Writes all records of the hosts, which are in the order of their ids.
+/// Writes all records of the hosts, in the order of their ids.
 pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: &mut Findings) {
+    // Sums of floating-point numbers depend on their order.
+    let mut hosts = hosts.to_vec();
+    hosts.sort_by(|a, b| a.host.cmp(&b.host));
+    let hosts = &hosts[..];
     let mut all: Vec<Series> = Vec::new();
     for scope in [Scope::All, Scope::Idle] {
         if hosts.iter().any(|h| !h.counts(scope).is_empty()) {

@@ -1,14 +1,14 @@
 //! Parts of an analysis: merged results of some of a dataset's hosts, which can be stored, sent and merged.
 //!
-//! A part holds *segments*: ranges of hosts, by their positions in the order of ids, each with the merged
+//! A part holds *segments*: ranges of hosts, by their positions in the plan's order, each with the merged
 //! results of its hosts. Two segments become one as soon as they touch, so that hosts are always merged in the
-//! order of ids. The findings are therefore the same to the byte, whatever the parts and the order in which
-//! they are merged; a part that is merged twice counts once.
+//! plan's order: that of ids, or by groups ([`Plan::by_groups`]). The findings are therefore the same to the
+//! byte, whatever the parts and the order in which they are merged; a part that is merged twice counts once.
+//! They do not depend on the plan's order either.
 
 mod plan;
 mod stored;
 
-use crate::availability::over_time;
 use crate::error::{AnalysisError, PartError, Result};
 use crate::fleet::Fleet;
 use crate::host::HostFindings;
@@ -18,7 +18,7 @@ use crate::trace::calendar::Calendar;
 use crate::{in_order, measures, sources};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::{Findings, Parameters, TraceSource};
+use gleaner_schemas::findings::{Finding, Findings, Parameters, TraceSource};
 use gleaner_schemas::rows::SampleRow;
 pub use plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Progress<'_> {
 }
 
 /// Part of an analysis: the merged results of some of the hosts.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     analysis: Analysis,
     /// Segments in the order of their hosts; no two of them touch.
@@ -52,7 +52,7 @@ pub struct Part {
 }
 
 /// Properties that all parts of one analysis share.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Analysis {
     /// Parameters with all defaults chosen.
     parameters: Parameters,
@@ -67,19 +67,21 @@ struct Analysis {
 }
 
 /// Merged results of hosts that follow each other.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Segment {
-    /// Positions of the hosts in the order of ids.
+    /// Positions of the hosts in the plan's order.
     hosts: Range<usize>,
     fleet: Fleet,
 }
 
 impl Part {
-    /// Analyses the hosts of `plan`, each in the dataset that has it.
+    /// Analyses the hosts of `plan`, each in the dataset that has it. `points_count` is the maximum number of
+    /// points over time per host.
     pub(crate) fn of_hosts(
         datasets: &[&Dataset],
         plan: &Plan,
         dataset_of: impl Fn(usize) -> usize + Sync,
+        points_count: usize,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self> {
         let parameters = &plan.parameters;
@@ -91,7 +93,7 @@ impl Part {
             calendar: &Calendar::new(&parameters.time_zone)?,
             reads: measures::reads(parameters),
             wants_returns: measures::wants_returns(parameters),
-            points_count: over_time::points_of_each(plan.whole().0),
+            points_count,
         };
         let mut fleet = Fleet::default();
         let (mut hosts_done, hosts_count) = (0, hosts.len());
@@ -171,7 +173,15 @@ impl Part {
         })
     }
 
-    /// Positions of the hosts that the part has, in the order of ids, from 0.
+    /// Keeps only the records of type `F` for which `is_kept` returns true. Only records of single hosts are
+    /// affected: figures of several hosts are computed later.
+    pub fn retain_records<F: Finding>(&mut self, mut is_kept: impl FnMut(&F) -> bool) {
+        for segment in &mut self.segments {
+            F::list_mut(&mut segment.fleet.findings).retain(&mut is_kept);
+        }
+    }
+
+    /// Positions of the hosts that the part has, in the plan's order, from 0.
     pub fn hosts(&self) -> impl Iterator<Item = Range<usize>> {
         self.segments.iter().map(|segment| segment.hosts.clone())
     }
@@ -194,13 +204,7 @@ impl Part {
     /// [`AnalysisError::Part`] with [`PartError::Incomplete`] if hosts are missing;
     /// [`AnalysisError::NoSamples`] and [`AnalysisError::NoSamplesInSpan`] if no host had samples.
     pub fn finish(self) -> Result<Findings> {
-        let Analysis {
-            parameters,
-            hosts_count,
-            sources,
-            samples_ms,
-            ..
-        } = self.analysis;
+        let hosts_count = self.analysis.hosts_count;
         let mut end = 0;
         for hosts in (self.segments.iter().map(|s| &s.hosts)).chain([&(hosts_count..hosts_count)]) {
             if hosts.start > end {
@@ -214,8 +218,28 @@ impl Part {
             }
             end = hosts.end;
         }
+        self.finish_alone()
+    }
+
+    /// Findings of the part's hosts alone, as of a dataset without other hosts. Sizes that were chosen from the
+    /// hosts' memory are those of the whole analysis, so that parts can be compared.
+    ///
+    /// # Errors
+    /// [`AnalysisError::NoSamples`] and [`AnalysisError::NoSamplesInSpan`] if no host of the part had samples.
+    pub fn finish_alone(self) -> Result<Findings> {
+        let hosts_count = self.hosts().map(|hosts| hosts.len()).sum();
+        let Analysis {
+            parameters,
+            sources,
+            samples_ms,
+            ..
+        } = self.analysis;
         let (from_ms, until_ms) = (parameters.from_time_ms, parameters.until_time_ms);
-        let fleet = self.segments.into_iter().next().map(|s| s.fleet);
+        let fleets = self.segments.into_iter().map(|segment| segment.fleet);
+        let fleet = fleets.reduce(|mut fleet, next| {
+            fleet.merge(next);
+            fleet
+        });
         if let Some(mut findings) = fleet.and_then(|fleet| fleet.finish(parameters)) {
             findings.sources = sources::of(&sources, &findings.hosts);
             return Ok(findings);

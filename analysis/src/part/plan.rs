@@ -38,15 +38,10 @@ impl Plan {
 
     /// Plan of these hosts; `parameters` must be resolved.
     pub(crate) fn of(parameters: Parameters, hosts: Vec<String>) -> Self {
-        let mut hash = blake3::Hasher::new();
-        for host in &hosts {
-            hash.update(&(host.len() as u64).to_le_bytes());
-            hash.update(host.as_bytes());
-        }
         Self {
             parameters,
             hosts_count: hosts.len(),
-            hosts_hash: hash.finalize().to_hex().to_string(),
+            hosts_hash: hash(&hosts),
             first: 0,
             hosts,
         }
@@ -82,6 +77,37 @@ impl Plan {
         })
     }
 
+    /// Ids of the plan's hosts, in the plan's order.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// This plan, which must be of all hosts, with its hosts in another order, in which the hosts of each group
+    /// follow each other; and the positions of each group's hosts. Hosts of the same group keep their order.
+    /// `group_of` returns a host's group, from 0 to below `groups_count`. Findings do not depend on the order of
+    /// the hosts, but parts of plans with different orders cannot be merged.
+    #[must_use]
+    pub fn by_groups(
+        self,
+        groups_count: usize,
+        group_of: impl Fn(&str) -> usize,
+    ) -> (Self, Vec<Range<usize>>) {
+        let first = self.first;
+        let mut hosts = self.hosts;
+        hosts.sort_by_cached_key(|host| group_of(host));
+        let end = |group: usize| hosts.partition_point(|host| group_of(host) < group);
+        let groups = (0..groups_count).map(|group| first + end(group)..first + end(group + 1));
+        let groups = groups.collect();
+        let hosts_hash = hash(&hosts);
+        let plan = Self {
+            hosts,
+            hosts_hash,
+            ..self
+        };
+        (plan, groups)
+    }
+
     /// Positions of the plan's hosts, divided into `parts_count` ranges of nearly equal size.
     pub fn ranges(&self, parts_count: usize) -> impl Iterator<Item = Range<usize>> {
         let (first, hosts_count) = (self.first, self.hosts.len() as u128);
@@ -96,12 +122,18 @@ impl Plan {
         self.first..self.first + self.hosts.len()
     }
 
-    pub(super) fn hosts(&self) -> &[String] {
-        &self.hosts
-    }
-
     /// Number of hosts in the whole analysis, and the hash of their ids.
-    pub(super) fn whole(&self) -> (usize, &str) {
+    pub(crate) fn whole(&self) -> (usize, &str) {
         (self.hosts_count, &self.hosts_hash)
     }
+}
+
+/// Hash (BLAKE3) of host ids in this order, in hexadecimal.
+fn hash(hosts: &[String]) -> String {
+    let mut hash = blake3::Hasher::new();
+    for host in hosts {
+        hash.update(&(host.len() as u64).to_le_bytes());
+        hash.update(host.as_bytes());
+    }
+    hash.finalize().to_hex().to_string()
 }

@@ -34,8 +34,10 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// `hosts` are the lengths of each host, in order of time.
-    pub(crate) fn of(hosts: Vec<Vec<Length>>) -> Self {
+    /// `hosts` are the lengths of each host, in order of time. The order of the hosts changes nothing.
+    pub(crate) fn of(mut hosts: Vec<Vec<Length>>) -> Self {
+        // Sums of floating-point numbers depend on their order.
+        hosts.sort_unstable();
         let mut sorted: Vec<i64> = hosts.iter().flatten().map(|l| l.ms).collect();
         sorted.sort_unstable();
         let cut = hosts.iter().flatten().filter(|l| l.cause.is_none());

@@ -2,9 +2,9 @@
 //! tree of merges and the repetitions.
 
 use crate::recording::{Recording, sample};
-use gleaner_analysis::{AnalysisError, Part, PartError, Plan, analyze, analyze_part};
+use gleaner_analysis::{AnalysisError, Part, PartError, Plan, analyze, analyze_part, analyze_site};
 use gleaner_dataset::Dataset;
-use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_schemas::findings::{Findings, IdlePeriod, MemoryPoint, Parameters};
 use gleaner_traces::synth;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -74,8 +74,12 @@ fn json(findings: &Findings) -> String {
 }
 
 fn small() -> (TempDir, Dataset) {
+    recorded(&["a", "b", "c"])
+}
+
+fn recorded(hosts: &[&str]) -> (TempDir, Dataset) {
     let mut r = Recording::new();
-    for host in ["a", "b", "c"] {
+    for &host in hosts {
         r.host(host, 90);
         for i in 0..20 {
             r.row(host, i + 1, i * 90, &sample(300 + i * 10));
@@ -158,6 +162,51 @@ fn a_plan_is_divided_into_ranges_that_follow_each_other() {
             Err(AnalysisError::Parameter { name: "hosts", .. })
         ));
     }
+}
+
+#[test]
+fn findings_do_not_depend_on_the_order_of_the_hosts() {
+    let ids = FLEET.plan.hosts().to_vec();
+    let place = |host: &str| ids.iter().position(|id| id == host).unwrap();
+    // In the order of ids, the hosts of two groups alternate; the group between them has no hosts.
+    let group_of = |host: &str| place(host) % 2 * 2;
+    let (plan, groups) = FLEET.plan.clone().by_groups(3, group_of);
+    assert_eq!(groups, [0..3, 3..3, 3..6]);
+    let parts = groups.into_iter().map(|hosts| {
+        let plan = plan.part(hosts).unwrap();
+        analyze_part(&FLEET.dataset, &plan, &mut |_| ()).unwrap()
+    });
+    let merged = parts.reduce(|merged, part| merged.merge(part, "a group").unwrap());
+    assert!(json(&merged.unwrap().finish().unwrap()) == FLEET.json);
+
+    let first = analyze_part(&FLEET.dataset, &plan.part(0..1).unwrap(), &mut |_| ()).unwrap();
+    let error = first.merge(FLEET.part(1..6), "by ids").unwrap_err();
+    assert!(matches!(reason(error), PartError::OtherAnalysis { .. }));
+}
+
+#[test]
+fn hosts_alone_have_the_findings_of_a_dataset_of_only_these_hosts() {
+    let (_folder, dataset) = small();
+    let (_other_folder, two) = recorded(&["a", "c"]);
+    let asked = Parameters {
+        measures: Findings::keys(),
+        ..Parameters::default()
+    };
+    let plan = Plan::new(&dataset, &asked).unwrap();
+    let (plan, groups) = plan.by_groups(2, |host| usize::from(host != "b"));
+    assert_eq!(plan.hosts(), ["b", "a", "c"]);
+    let site = plan.part(groups[1].clone()).unwrap();
+    let part = analyze_site(&dataset, &site, &mut |_| ()).unwrap();
+    let alone = part.clone().finish_alone().unwrap();
+    assert_eq!(alone, analyze(&two, &plan.parameters, &mut |_| ()).unwrap());
+
+    let mut part = part;
+    part.retain_records(|point: &MemoryPoint| point.host_id == "c");
+    part.retain_records(|_: &IdlePeriod| false);
+    let fewer = part.finish_alone().unwrap();
+    assert!(!fewer.memory_over_time.is_empty() && fewer.idle_periods.is_empty());
+    assert!(fewer.memory_over_time.iter().all(|p| p.host_id == "c"));
+    assert_eq!(fewer.cluster_over_time, alone.cluster_over_time);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod fleet;
 mod load;
 mod tracing;
 
-use crate::{analyze, report, tables};
+use crate::{analyze, document, report, tables};
 use anyhow::{Context, bail};
 use gleaner_schemas::findings::{Findings, Parameters};
 use std::fs;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
         ..Parameters::default()
     };
     let findings = analyze::findings(&dataset, &parameters)?;
-    report::write(&folder.join("findings.json"), &analyze::json(&findings)?)?;
+    report::write(&folder.join("findings.json"), &document::json(&findings)?)?;
     let page = report::page(&findings, report::title(&findings), "UTC")?;
     let report_path = folder.join("report.html");
     report::write(&report_path, &page)?;

@@ -18,6 +18,7 @@ use std::path::PathBuf;
   gleaner report DATASET --from 2026-11-16 --until 2026-11-19 -o - > three-days.html
   gleaner report DATASET --week last --folder /var/lib/gleaner/reports --keep 52
   gleaner report DATASET --week last --anonymous --mail lab@example.org
+  gleaner report DATASET --week last --sites sites.toml --folder reports
   gleaner report --mail lab@example.org --mail-test
 
 --from and --until take a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC.
@@ -42,6 +43,8 @@ pub(crate) struct Report {
     pub(crate) companions: Companions,
     #[command(flatten, next_help_heading = "Every week")]
     pub(crate) habit: Habit,
+    #[command(flatten, next_help_heading = "Sites")]
+    pub(crate) sites: Sites,
     #[command(flatten, next_help_heading = "Mail")]
     pub(crate) mail: Mail,
     #[command(flatten, next_help_heading = "Measures")]
@@ -88,6 +91,10 @@ pub(crate) enum Companion {
     Json,
 }
 
+impl Companion {
+    pub(crate) const ALL: [Self; 3] = [Self::Md, Self::Csv, Self::Json];
+}
+
 #[derive(clap::Args)]
 pub(crate) struct Habit {
     /// Write the week's page and its companion files into this folder, and update its index.html.
@@ -96,6 +103,24 @@ pub(crate) struct Habit {
     /// Number of newest weeks to keep in the folder; older ones are removed.
     #[arg(long, value_name = "N", requires = "folder")]
     pub(crate) keep: Option<NonZeroUsize>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Sites {
+    /// Divide the hosts into the sites of this TOML file: a page for each site, and a page of all hosts with a table of the sites.
+    #[arg(
+        id = "sites",
+        long = "sites",
+        value_name = "FILE",
+        requires = "dataset"
+    )]
+    pub(crate) file: Option<PathBuf>,
+    /// Make only the page of this site, and keep the site's part for --fleet (repeatable).
+    #[arg(id = "site", long = "site", value_name = "NAME", requires = "sites", conflicts_with_all = ["is_fleet", "mail"])]
+    pub(crate) only: Vec<String>,
+    /// Make only the page of all hosts, from the parts that --site kept, which are then removed.
+    #[arg(id = "is_fleet", long = "fleet", requires = "sites")]
+    pub(crate) is_fleet: bool,
 }
 
 #[derive(clap::Args)]

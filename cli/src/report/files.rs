@@ -42,6 +42,19 @@ pub(super) fn beside(page: &Path, suffix: &str) -> PathBuf {
     page.with_file_name(name)
 }
 
+/// Path of an address in a link: characters with a meaning in addresses are escaped.
+pub(super) fn url_path(path: &Path) -> String {
+    let mut url = String::new();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    url
+}
+
 /// Writes the companion files beside the page.
 pub(super) fn companions(page: &Path, report: &Report, also: &[Companion]) -> anyhow::Result<()> {
     for kind in also {

@@ -1,9 +1,7 @@
 //! The weekly reports: a folder with one page per week, and an index of them.
 
-use super::args::Companion;
-use super::chromium;
-use super::files::{self, UNFINISHED, beside, write};
-use super::span::RequestedTime;
+use super::files::{UNFINISHED, beside, write};
+use super::job::Job;
 use super::week::{self, Week};
 use anyhow::Context;
 use gleaner_reports::{IndexEntry, Report, Summary, index};
@@ -12,19 +10,19 @@ use rustix::process::umask;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// Suffix of the summary's file; the index is built from these files.
 const SUMMARY: &str = ".summary.json";
 /// Companion files of a page: a label, and the suffix that follows the week's name. Suffixes of folders end
 /// with a slash.
-const COMPANIONS: [(&str, &str); 6] = [
+const COMPANIONS: [(&str, &str); 7] = [
     ("Markdown", ".md"),
     ("CSV", "-tables/"),
     ("JSON", ".json"),
     ("PDF", ".pdf"),
     ("Pictures", "-figures/"),
+    ("", "-sites/"),
     ("", ".html"),
 ];
 
@@ -35,32 +33,28 @@ struct WeekSummary {
     subject: String,
     period: String,
     lead: String,
+    /// Name and address of each site's page; absent in summaries of reports without sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sites: Vec<(String, String)>,
 }
 
 /// Writes the week's page and companions, then the index. Existing files are replaced, so that the command
 /// can be repeated; concurrent commands wait for each other.
 pub(super) fn publish(
     folder: &Path,
-    asked: &RequestedTime,
+    job: &Job<'_>,
     report: &Report,
     html: &str,
-    chromium: Option<&Path>,
-    keep: Option<NonZeroUsize>,
+    sites: Vec<(String, String)>,
 ) -> anyhow::Result<()> {
-    hide_from_others();
+    begin(folder)?;
     let cannot = || format!("cannot write in the folder {}", folder.display());
-    fs::create_dir_all(folder).with_context(cannot)?;
     let lock = fs::File::create(folder.join(".lock")).with_context(cannot)?;
     flock(&lock, FlockOperation::LockExclusive).with_context(cannot)?;
     sweep(folder).with_context(cannot)?;
 
-    let page = folder.join(format!("{}.html", asked.name));
-    write(&page, html)?;
-    let all = [Companion::Md, Companion::Csv, Companion::Json];
-    files::companions(&page, report, &all)?;
-    if let Some(chromium) = chromium {
-        chromium::print(chromium, &page)?;
-    }
+    let page = job.page();
+    job.write(&page, report, html)?;
     let Summary {
         title,
         subject,
@@ -73,6 +67,7 @@ pub(super) fn publish(
         subject,
         period,
         lead,
+        sites,
     };
     // The summary is written last, so that only complete weeks are in the index.
     write(
@@ -80,7 +75,7 @@ pub(super) fn publish(
         serde_json::to_string_pretty(&kept)? + "\n",
     )?;
     let mut weeks = weeks(folder).with_context(cannot)?;
-    if let Some(keep) = keep {
+    if let Some(keep) = job.args.habit.keep {
         for old in weeks.drain(..).skip(keep.get()).collect::<Vec<_>>() {
             remove(folder, &old).with_context(cannot)?;
         }
@@ -91,6 +86,13 @@ pub(super) fn publish(
         .filter_map(|week| entry(folder, week))
         .collect();
     write(&folder.join("index.html"), index(&entries)?)
+}
+
+/// Makes the folder, and hides what this command writes from other users.
+pub(super) fn begin(folder: &Path) -> anyhow::Result<()> {
+    hide_from_others();
+    let cannot = || format!("cannot write in the folder {}", folder.display());
+    fs::create_dir_all(folder).with_context(cannot)
 }
 
 /// Sets the umask so that new folders get mode 0750 and new files 0640, also those that Chromium writes: the
@@ -172,6 +174,7 @@ fn entry(folder: &Path, week: &str) -> Option<IndexEntry> {
     Some(IndexEntry {
         page: format!("{week}.html"),
         companions: COMPANIONS.into_iter().filter_map(there).collect(),
+        sites: kept.sites,
         title: kept.title,
         subject: kept.subject,
         period: kept.period,

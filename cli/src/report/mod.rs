@@ -4,14 +4,18 @@
 //! args ─► span (which time) ─► analyses (findings of it, and of the time before) ─► gleaner_reports::Report
 //!           ─► files (page and companions) ─► chromium (PDF and pictures) ─► folder (summary, index) ─► mail
 //! ```
+//!
+//! With `--sites`, `sites` makes a report of each site's hosts, and then the report of all hosts.
 
 mod analyses;
 pub(crate) mod args;
 mod chromium;
 mod files;
 mod folder;
+mod job;
 mod mail;
 mod own;
+mod sites;
 mod span;
 mod week;
 
@@ -22,6 +26,7 @@ use gleaner_dataset::Dataset;
 use gleaner_reports::{Options, Report};
 use gleaner_schemas::findings::Findings;
 use jiff::Timestamp;
+use job::{Job, heading};
 pub(crate) use span::EmptyReport;
 use span::RequestedTime;
 use std::io::Write;
@@ -36,6 +41,10 @@ pub(crate) fn run(args: &Args, output: &mut dyn Write) -> anyhow::Result<()> {
     anyhow::ensure!(
         !to_stdout || (companions.also.is_empty() && !companions.pdf),
         "companion files need a page in a file: name it with -o FILE"
+    );
+    anyhow::ensure!(
+        !to_stdout || args.sites.file.is_none(),
+        "the pages of sites need a page in a file: name it with -o FILE, or a folder with --folder DIR"
     );
     // Checked before the analysis, which may take long, so that a missing program is reported at once.
     let chromium = companions
@@ -65,40 +74,39 @@ pub(crate) fn run(args: &Args, output: &mut dyn Write) -> anyhow::Result<()> {
         (None, None) => anyhow::bail!("there is no dataset"),
     };
     let asked = RequestedTime::new(&args.time, &dataset, &zone, now)?;
-    let measured = analyses::measure(&dataset, &asked, &zone, args)?;
-    let title = match (&args.title, args.anonymous) {
-        (Some(title), _) => title.clone(),
-        (None, true) => anonymous_title(&measured.now),
-        (None, false) => title(&measured.now),
-    };
-    let options = Options {
-        title,
-        time_zone: args.measures.time_zone.clone(),
+    let job = Job {
+        args,
+        dataset: &dataset,
+        asked: &asked,
+        zone: &zone,
         made_at_ms: now.as_millisecond(),
-        span: asked.span.clone(),
-        anonymous: args.anonymous,
+        chromium: chromium.as_deref(),
     };
-    let report = Report::new(&measured.now, measured.before.as_ref(), &options)?;
-    // The findings of a large fleet take much memory, and are no longer needed: the report contains
-    // everything that is printed.
-    drop(measured);
-
-    let html = report.html()?;
+    let (report, html, sites) = match &args.sites.file {
+        Some(file) => match sites::run(&job, file)? {
+            Some(fleet) => (fleet.report, fleet.html, fleet.sites),
+            // Only the pages of some sites were requested.
+            None => return Ok(()),
+        },
+        None => {
+            let (report, html) = whole(&job)?;
+            (report, html, Vec::new())
+        }
+    };
     if to_stdout {
         output.write_all(html.as_bytes())?;
-    } else if let Some(folder) = &args.habit.folder {
-        let print = chromium.as_deref();
-        folder::publish(folder, &asked, &report, &html, print, args.habit.keep)?;
     } else {
-        let page = args.output.clone();
-        let page = page.unwrap_or_else(|| PathBuf::from(format!("{}.html", asked.name)));
-        write(&page, &html)?;
-        if own.is_some() {
-            writeln!(output, "Report: {}", absolute(&page))?;
+        match &args.habit.folder {
+            Some(folder) => folder::publish(folder, &job, &report, &html, sites)?,
+            None => {
+                job.write(&job.page(), &report, &html)?;
+                if own.is_some() {
+                    writeln!(output, "Report: {}", absolute(&job.page()))?;
+                }
+            }
         }
-        files::companions(&page, &report, &companions.also)?;
-        if let Some(chromium) = &chromium {
-            chromium::print(chromium, &page)?;
+        if args.sites.file.is_some() {
+            sites::remove_parts(&job.page())?;
         }
     }
     if let Some(from) = sender {
@@ -113,6 +121,18 @@ pub(crate) fn run(args: &Args, output: &mut dyn Write) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Report on all hosts, with a page for each host.
+fn whole(job: &Job<'_>) -> anyhow::Result<(Report, String)> {
+    let measured = analyses::measure(job.dataset, job.asked, job.zone, job.args)?;
+    let options = job.options(heading(&measured.now, job.args));
+    let report = Report::new(&measured.now, measured.before.as_ref(), &options)?;
+    // The findings of a large fleet take much memory, and are no longer needed: the report contains
+    // everything that is printed.
+    drop(measured);
+    let html = report.html()?;
+    Ok((report, html))
 }
 
 /// URL of the page for the mail, whose readers may not get the page itself.

@@ -149,19 +149,44 @@ impl Dataset {
     /// # Errors
     /// A file of table `hosts` that is torn, altered or unreadable.
     pub fn hosts_named(&self, host_name: &str) -> Result<BTreeSet<String>> {
+        let mut ids = BTreeSet::new();
+        self.each_name(|id, name| {
+            if name == host_name {
+                ids.insert(id.to_owned());
+            }
+        })?;
+        Ok(ids)
+    }
+
+    /// Name of each host in its last inventory, by host id. Hosts without an inventory are absent.
+    ///
+    /// # Errors
+    /// As [`Dataset::hosts_named`].
+    pub fn host_names(&self) -> Result<BTreeMap<String, String>> {
+        let mut names = BTreeMap::new();
+        self.each_name(|id, name| {
+            names.insert(id.to_owned(), name.to_owned());
+        })?;
+        Ok(names)
+    }
+
+    /// Calls `take` with the host's id and name of each inventory; a host's inventories are in order of time.
+    fn each_name(&self, mut take: impl FnMut(&str, &str)) -> Result<()> {
         let columns = ["host_id", "host_name"].map(str::to_owned).to_vec();
         let selection = Selection {
             columns: Some(columns),
             ..Selection::default()
         };
-        let mut ids = BTreeSet::new();
         for rows in self.select(&HostRow::TABLE, &selection)? {
             let rows = rows?;
-            let text = |index: usize| rows.column(index).as_string::<i32>().iter().flatten();
-            let named = text(0).zip(text(1)).filter(|(_, name)| *name == host_name);
-            ids.extend(named.map(|(id, _)| id.to_owned()));
+            let text = |index: usize| rows.column(index).as_string::<i32>().iter();
+            for (id, name) in text(0).zip(text(1)) {
+                if let (Some(id), Some(name)) = (id, name) {
+                    take(id, name);
+                }
+            }
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// The rows of one host, as [`Dataset::read_host`] returns them, but only from `from_ms` to before

@@ -21,6 +21,7 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
+    /// Returns the points of the view's only host; `None` without points.
     pub(super) fn of(view: &'a View<'a>) -> Option<Self> {
         let host = view.only_host()?;
         let memory = view.memory_of(host)?;
@@ -35,6 +36,10 @@ impl<'a> Course<'a> {
                 Some(run) if !point.is_after_gap => run.push(point),
                 _ => runs.push(vec![point]),
             }
+        }
+        // Without points there is nothing to draw, although the memory is known from the hosts' summaries.
+        if runs.is_empty() {
+            return None;
         }
         let unit = Unit::of(memory.physical_bytes);
         Some(Self {

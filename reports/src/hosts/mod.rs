@@ -101,8 +101,11 @@ fn memory(view: &View) -> Vec<Part> {
     let figures = [memory::categories(view), memory::available(view)];
     let figures: Vec<Part> = figures.into_iter().flatten().map(Part::figure).collect();
     if figures.is_empty() {
-        let reason = without(view, "memory_over_time", "There are no samples of memory.");
-        parts.push(reason);
+        let otherwise = match view.memory() {
+            Some(_) => "Memory over time was not measured.",
+            None => "There are no samples of memory.",
+        };
+        parts.push(without(view, "memory_over_time", otherwise));
     }
     parts.extend(figures);
     let tables = [dips::worst(view), dips::counted(view)];
@@ -151,4 +154,46 @@ fn lending(view: &View) -> Vec<Part> {
         ))
     });
     said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use gleaner_schemas::findings::{HostMemory, HostSummary};
+
+    #[test]
+    fn without_points_over_time_there_is_a_sentence_and_no_figure() {
+        let findings = Findings {
+            hosts: vec![HostSummary {
+                host_id: "a".into(),
+                host_name: "otter".into(),
+                physical_bytes: 1 << 30,
+                ..HostSummary::default()
+            }],
+            memory_by_host: vec![HostMemory {
+                host_id: "a".into(),
+                category: "available".into(),
+                samples_count: 1,
+                mean_bytes: 1.0,
+                ..HostMemory::default()
+            }],
+            ..Findings::default()
+        };
+        let clock = Clock::new("UTC").unwrap();
+        let pages = pages(&View::new(&findings, None, &clock, None));
+        let parts = pages[0].sections.iter().flat_map(|section| &section.parts);
+        assert_eq!(
+            parts
+                .clone()
+                .filter(|p| matches!(p, Part::Figure(_)))
+                .count(),
+            0
+        );
+        let said = |part: &Part| match part {
+            Part::Say(text) => text == "Memory over time was not measured.",
+            _ => false,
+        };
+        assert!(parts.clone().any(said));
+    }
 }

@@ -78,7 +78,7 @@ pub(crate) struct Cell {
     pub swatch: Option<&'static str>,
     /// Length of a bar before the number, in percent.
     pub bar: Option<f64>,
-    /// Id of the element to which the cell links: a host's page.
+    /// Address to which the cell links: a host's page.
     pub link: Option<String>,
     /// True if the value is unknown: shown as a dash, which screen readers read as "not known".
     pub absent: bool,
@@ -176,9 +176,9 @@ impl Cell {
         value.map_or_else(Self::absent, cell)
     }
 
-    /// Returns the cell with a link to the element with this id.
-    pub(crate) fn link(mut self, id: &str) -> Self {
-        self.link = Some(id.to_owned());
+    /// Returns the cell with a link to this address: `#` and an element's id, or a path.
+    pub(crate) fn link(mut self, address: &str) -> Self {
+        self.link = Some(address.to_owned());
         self
     }
 

@@ -5,7 +5,8 @@ use crate::page::table::{Cell, Table};
 use crate::write::csv::of_section;
 
 /// Ids of the tables in the short form.
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
+    "sites-table",
     "cluster-available",
     "short-hosts",
     "odds-table",

@@ -3,9 +3,10 @@
 
 use super::Findings;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A list of the [`Findings`]. The type of the list's records implements this trait.
-pub trait Finding: FindingList + Clone + Serialize {
+pub trait Finding: FindingList + Clone + Serialize + DeserializeOwned {
     /// Heading and place among the tables of `gleaner analyze`; absent if the list is printed only when its
     /// key is requested.
     const PRINTED: Option<TablePlace> = None;

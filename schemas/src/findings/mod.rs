@@ -4,6 +4,7 @@
 //! can make a table of it. A measure that the dataset cannot give is in `missing_measures`, with the reason,
 //! instead of being a list of zeroes.
 
+mod by_host;
 mod cluster;
 mod consumers;
 mod explanation;
@@ -17,6 +18,7 @@ mod parameters;
 mod periods;
 mod what_if;
 
+pub use by_host::{FindingsDocument, RecordFile, RecordFiles, take_records_of_hosts};
 pub use cluster::*;
 pub use consumers::*;
 pub use explanation::*;

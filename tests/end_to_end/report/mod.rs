@@ -5,6 +5,7 @@ mod beside;
 mod folder;
 mod mail;
 mod own;
+mod sites;
 
 use gleaner_tests::program;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! A dataset in other formats: its tables ([`tables`]), and availability periods for policy simulators
-//! ([`availability`], [`fta`], [`simgrid`]).
+//! ([`availability`], [`fta`], [`simgrid`]). Findings of single hosts are exported as well ([`records`]).
 //!
-//! Whatever the format, an export is a folder of its own:
+//! Whatever the format, an export of a dataset is a folder of its own:
 //!
 //! ```text
 //! OUT/gleaner-export.json                          identifies the export; whether it is complete; meaning of imported hosts' figures
@@ -16,6 +16,7 @@ mod file;
 mod folder;
 pub mod fta;
 mod names;
+pub mod records;
 pub mod simgrid;
 pub mod tables;
 mod text;

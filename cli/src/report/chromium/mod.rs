@@ -2,7 +2,7 @@
 
 mod devtools;
 
-use super::files::{beside, fill, write};
+use super::files::{beside, fill, url_path, write};
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -123,15 +123,7 @@ fn file_name(id: &str) -> String {
 }
 
 fn file_url(path: &Path) -> String {
-    let mut url = "file://".to_owned();
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            url.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    url
+    format!("file://{}", url_path(path))
 }
 
 #[cfg(test)]

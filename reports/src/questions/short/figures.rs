@@ -57,8 +57,12 @@ fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
 
-/// Figure of all hosts as dots: mean use horizontally, peak use vertically.
+/// Figure of all hosts as dots: mean use horizontally, peak use vertically. Absent on the page of a fleet, whose
+/// sites' pages have the figure: a fleet may have too many dots.
 pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
+    if view.has_sites {
+        return None;
+    }
     let seen = |host: &Host| Some((host.memory.clone()?, host.seen?));
     if hosts.iter().filter_map(seen).count() < 2 {
         return None;

@@ -51,6 +51,23 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
+/// Number of hosts that are short of memory, and how often hosts were short.
+pub(crate) struct Shortage {
+    pub hosts_count: i64,
+    /// Number of sample intervals in which a host was short; absent if they were not counted on any host.
+    pub intervals_count: Option<i64>,
+}
+
+/// Shortage of all hosts together.
+pub(crate) fn shortage(view: &View) -> Shortage {
+    let found = hosts(view);
+    let intervals = found.iter().filter_map(|host| host.short_intervals);
+    Shortage {
+        hosts_count: found.iter().filter(is_short).count() as i64,
+        intervals_count: intervals.reduce(|sum, more| sum + more),
+    }
+}
+
 fn is_short(host: &&Host) -> bool {
     matches!(host.advice, Advice::Add { .. })
 }

@@ -24,6 +24,23 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
+/// Share of the requested time that samples do not cover, on the hosts with samples.
+pub(crate) fn missing_share(view: &View) -> f64 {
+    let times = time::times(view);
+    let asked_s: f64 = times.iter().map(|t| t.asked_s).sum();
+    let covered_s: f64 = times.iter().map(|t| t.covered_s).sum();
+    if asked_s > 0.0 {
+        1.0 - covered_s / asked_s
+    } else {
+        0.0
+    }
+}
+
+/// Number of hosts without samples in the requested time.
+pub(crate) fn silent_hosts_count(view: &View) -> i64 {
+    absent::without_samples(view).len() as i64
+}
+
 /// Answer: the number of hosts with trustworthy data, and the reasons for the others.
 fn verdict(view: &View, times: &[HostTime]) -> String {
     let (trusted, doubtful): (Vec<&HostTime>, Vec<&HostTime>) =
