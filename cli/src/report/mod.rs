@@ -30,7 +30,7 @@ use job::{Job, heading};
 pub(crate) use span::EmptyReport;
 use span::RequestedTime;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Exit code if nothing was recorded in the requested time.
 pub(crate) const NOTHING_TO_REPORT: u8 = 3;
