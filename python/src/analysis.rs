@@ -1,13 +1,13 @@
 //! The analysis: of a whole dataset, or of ranges of its hosts whose parts are merged.
 
 use crate::error::raised;
+use crate::open::open;
 use gleaner_analysis::{AnalysisError, Part, Plan, Progress};
-use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use pyo3::exceptions::PyValueError;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::{PyResult, Python, pyfunction};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Plans of the parts of an analysis, as JSON texts. The hosts are divided into `parts` parts of nearly equal
 /// size, or (`None`) into parts of at most `hosts` hosts.
@@ -32,7 +32,7 @@ pub(crate) fn plans(
     })
 }
 
-/// Findings of the dataset in the folder `path`, as the JSON that `gleaner analyze --json` prints.
+/// Findings of the dataset at `path`, as the JSON that `gleaner analyze --json` prints.
 #[pyfunction]
 pub(crate) fn analyze(py: Python<'_>, path: PathBuf, parameters: &str) -> PyResult<String> {
     let parameters = parsed(parameters)?;
@@ -99,10 +99,6 @@ fn interruptible<T>(
         Some(exception) => Err(exception),
         None => done.map_err(|e| raised(&e)),
     }
-}
-
-fn open(path: &Path) -> PyResult<Dataset> {
-    Dataset::open(path).map_err(|e| raised(&e))
 }
 
 fn from_bytes(bytes: &[u8], at: usize) -> PyResult<Part> {

@@ -28,7 +28,7 @@ impl Default for Limits {
             requests: 32,
             held_bytes: 256 << 20,
             piece_bytes: 8 << 20,
-            end_bytes: 256 << 10,
+            end_bytes: 64 << 10,
         }
     }
 }
