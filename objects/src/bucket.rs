@@ -12,8 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Maximum number of threads for requests; more requests wait for a thread.
 const REQUESTS_AT_ONCE: usize = 64;
-/// Part of object_store's message about an answer with status 416.
-const NO_SUCH_RANGE: &str = "status code: 416 ";
+/// Parts of object_store's messages about an empty object, of which no store can return a range: an answer with
+/// status 416, or one without a range.
+const NO_RANGE: [&str; 2] = ["status code: 416 ", "non-partial response"];
 /// Address from which object_store requests the credentials of a cloud instance, if the environment has none.
 const INSTANCE_CREDENTIALS: &str = "169.254.169.254";
 
@@ -86,8 +87,7 @@ impl Store for Bucket {
 
     fn read_end(&self, path: &str, length: u64) -> io::Result<(Bytes, u64)> {
         match self.get(path, Some(GetRange::Suffix(length))) {
-            // An object that has become empty has no ranges.
-            Err(error) if error.to_string().contains(NO_SUCH_RANGE) => {
+            Err(error) if NO_RANGE.iter().any(|part| error.to_string().contains(part)) => {
                 let location = Location::from(path);
                 match self.runtime.block_on(self.store.head(&location)) {
                     Ok(object) if object.size == 0 => Ok((Bytes::new(), 0)),
