@@ -44,10 +44,11 @@ pub fn availability<E: From<AnalysisError>>(
     if let Some(wanted) = &question.hosts {
         hosts.retain(|host| wanted.contains(host));
     }
+    let ahead = dataset.read_ahead(&hosts);
     in_order::each(
         &hosts,
         |host| {
-            let host = HostHistory::read(dataset, host, &parameters, reads, &calendar)?;
+            let host = HostHistory::read(&ahead, host, &parameters, reads, &calendar)?;
             Ok(host.and_then(|host| of_host(&host, question)))
         },
         |answer| answer.map_or(Ok(()), &mut take),

@@ -151,7 +151,9 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
 
 fn largest_physical_bytes(dataset: &Dataset, span: Span) -> Result<i64> {
     let mut largest = 0;
-    for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
+    let hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
+    let dataset = &dataset.read_ahead(&hosts);
+    for host in hosts {
         // The size is in the host's last description of itself, which takes only a few rows; otherwise in its
         // last sample.
         let mut reader = HostReader::new(dataset, &host, span);

@@ -24,13 +24,14 @@ use std::time::Duration;
   gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
   gleaner analyze DATASET --json | jq '.availability_periods'
   gleaner analyze DATASET --json --records records > findings.json    # records of single hosts as Parquet
+  gleaner analyze s3://traces/gleaner --json          # as a collector publishes it
   gleaner analyze DATASET --part 2/7 -o part-2        # on one of seven machines
   gleaner merge part-* --json > findings.json         # the same as of one machine
 
 --from and --until take a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC.
 Durations look like 90s, 5m or 1h30m. Every measure: docs/analysis.md.")]
 pub(crate) struct Analyze {
-    /// Folder of the dataset, as written by `gleaner-agent export` or a collector.
+    /// Folder of the dataset, as written by `gleaner-agent export` or a collector, or s3://bucket/prefix.
     pub(crate) dataset: PathBuf,
     /// Print the findings as one JSON document.
     #[arg(long)]
@@ -111,7 +112,7 @@ pub(crate) struct Measures {
 }
 
 pub(crate) fn run(args: &Analyze, output: &mut dyn Write) -> anyhow::Result<()> {
-    let dataset = Dataset::open(&args.dataset)?;
+    let dataset = gleaner_objects::open(&args.dataset)?;
     if args.print_plan {
         return print_json(&Plan::new(&dataset, &requested(args)?)?, output);
     }
@@ -221,9 +222,9 @@ pub(crate) fn parameters(measures: &Measures) -> Parameters {
     }
 }
 
-/// Analyses the dataset in `folder`, and shows a progress bar.
+/// Analyses the dataset in `folder` (or at a URL), and shows a progress bar.
 pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result<Findings> {
-    findings_of(&Dataset::open(folder)?, parameters, "analyse")
+    findings_of(&gleaner_objects::open(folder)?, parameters, "analyse")
 }
 
 /// Analyses an open dataset; `label` is the text of the progress bar.

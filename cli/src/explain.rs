@@ -2,7 +2,6 @@
 
 use crate::tables::plain;
 use crate::values::instant;
-use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{
     ExplainedCategory, ExplainedConsumer, ExplainedQuota, Explanation, Parameters, Term,
 };
@@ -21,7 +20,7 @@ use std::path::PathBuf;
 
 --at takes a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC; the last sample before it is explained.")]
 pub(crate) struct Explain {
-    /// Folder of the dataset.
+    /// Folder of the dataset, or s3://bucket/prefix.
     pub(crate) dataset: PathBuf,
     /// Id or name of the host.
     #[arg(long)]
@@ -38,7 +37,7 @@ pub(crate) struct Explain {
 }
 
 pub(crate) fn run(args: &Explain, output: &mut dyn Write) -> anyhow::Result<()> {
-    let dataset = Dataset::open(&args.dataset)?;
+    let dataset = gleaner_objects::open(&args.dataset)?;
     let parameters = Parameters {
         headroom_share: args.headroom / 100.0,
         ..Parameters::default()

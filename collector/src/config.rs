@@ -3,12 +3,13 @@
 
 use crate::args::GlobalArgs;
 use crate::peers::PeerSettings;
-use crate::publish::{self, Target};
+use crate::publish;
 use crate::tables::TableSettings;
 use crate::{journal, sealer};
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_dataset::{Compaction, Policy as Retention, batch, check_writer_name};
+use gleaner_objects::{Target, TargetError};
 use gleaner_schemas::rows::DATASET_TABLES;
 use gleaner_tables::Options as TableOptions;
 use gleaner_trust::{Address, ClientPaths};
@@ -368,7 +369,11 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
     let options = file.publish_options.iter();
     let options = options.map(|(key, value)| (key.clone(), text(value)));
     Ok(Some(publish::Settings {
-        target: Target::new(url, &options.collect())?,
+        target: Target::new(url, &options.collect()).map_err(|error| match error {
+            TargetError::Url(fault) => format!("publish = {url:?}: {fault}"),
+            TargetError::Option(fault) => format!("publish_options: {fault}"),
+            TargetError::Store(fault) => format!("publish_options: {fault}"),
+        })?,
         grace: file.publish_grace.unwrap_or(PUBLISH_GRACE),
     }))
 }

@@ -14,7 +14,13 @@ pub enum DatasetError {
     /// The folder has no manifest.
     #[error("not a dataset: no manifest.json in {}; is this the folder that `gleaner-agent export` wrote?", root.display())]
     NotADataset {
-        /// Path of the folder.
+        /// Path of the folder, or URL.
+        root: PathBuf,
+    },
+    /// A URL was given to a function that needs a folder.
+    #[error("{} is no folder: this needs a dataset in a folder; copy the dataset from the object store into a folder first", root.display())]
+    NotAFolder {
+        /// The URL.
         root: PathBuf,
     },
     /// The folder holds something other than a dataset.

@@ -16,8 +16,10 @@
 //!
 //! Invariant: a record is stored once, however often it is appended. Host, database and sequence identify a record.
 //!
+//! A dataset is also read from a [`Store`], such as a bucket of an object store. It is written in a folder only.
+//!
 //! Rooms, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
-//! `layout`, `batch`, `rows`, `error`.
+//! `layout`, `store`, `batch`, `rows`, `error`.
 
 pub mod batch;
 mod error;
@@ -26,6 +28,7 @@ mod layout;
 mod manifest;
 mod read;
 mod rows;
+mod store;
 mod upkeep;
 mod write;
 
@@ -37,6 +40,7 @@ pub use manifest::{
 };
 pub use read::{Dataset, Selection, Snapshot, instant_ms};
 pub use rows::{Identity, RowsBuilder};
+pub use store::Store;
 pub use upkeep::{
     Compaction, CompactionStep, DETAILS, LostRows, Policy, Problem, ProblemKind, RepairResult,
     RetentionStep, Verification, repair,

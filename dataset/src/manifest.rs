@@ -2,6 +2,7 @@
 
 use crate::layout;
 use crate::layout::names::WriterName;
+use crate::store::Store;
 use crate::{DatasetError, FORMAT_VERSION, Result};
 use gleaner_schemas::{SCHEMA_VERSION, renames};
 use serde::{Deserialize, Serialize};
@@ -151,9 +152,39 @@ impl Manifest {
     /// Reads the manifests of all writers of the dataset at `root`, merged into one.
     pub(crate) fn load_all(root: &Path) -> Result<Self> {
         let mut names = WriterName::with_manifest(root)?.into_iter();
-        let mut all = Self::load(root, &names.next().unwrap_or_default())?;
-        for name in names {
-            let other = Self::load(root, &name)?;
+        let first = Self::load(root, &names.next().unwrap_or_default())?;
+        first.merge(names.map(|name| Self::load(root, &name)))
+    }
+
+    /// Fetches the manifests of all writers of the dataset in a store, merged into one. `root` is the store's URL.
+    pub(crate) fn fetch_all(store: &dyn Store, root: &Path) -> Result<Self> {
+        let named = WriterName::listed_in(store, root)?;
+        let fetch = |name: &WriterName| {
+            let path = root.join(name.manifest());
+            match store.read(&name.manifest()) {
+                Ok(text) => Self::parse(path, &text),
+                Err(e) if e.kind() == io::ErrorKind::NotFound && *name == WriterName::default() => {
+                    Err(DatasetError::NotADataset {
+                        root: root.to_owned(),
+                    })
+                }
+                Err(e) => Err(DatasetError::io("read", path)(e)),
+            }
+        };
+        let mut others = named.iter().map(fetch);
+        let first = match fetch(&WriterName::default()) {
+            // Perhaps only writers that have names wrote the dataset.
+            Err(none @ DatasetError::NotADataset { .. }) => others.next().unwrap_or(Err(none)),
+            first => first,
+        };
+        first?.merge(others)
+    }
+
+    /// This manifest, with the files and sources of others.
+    fn merge(self, others: impl Iterator<Item = Result<Self>>) -> Result<Self> {
+        let mut all = self;
+        for other in others {
+            let other = other?;
             all.format_version = all.format_version.max(other.format_version);
             all.schema_version = all.schema_version.max(other.schema_version);
             all.files.extend(other.files);

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypedDict, Union
 from . import _gleaner
 
 AnyPath: TypeAlias = Union[str, "os.PathLike[str]"]
-"""Path of a file or folder."""
+"""Path of a file or folder; for a dataset also a URL, such as ``s3://bucket/prefix``."""
 Size: TypeAlias = Union[int, str]
 """Size in bytes, or a text such as ``"64MiB"``."""
 Length: TypeAlias = Union[int, float, timedelta, str]
@@ -116,11 +116,19 @@ def _text(name: str, value: Any) -> str:
 
 
 def path_of(dataset: AnyPath) -> str:
-    """Folder of a dataset, which is a :class:`gleaner.Dataset` or a path."""
-    path: str = os.fspath(dataset)
-    if "://" in path:
-        raise _gleaner.Error(f"cannot open {path}: datasets are opened in folders only; copy this one to a folder first")
-    return path
+    """Folder or URL of a dataset, which is a :class:`gleaner.Dataset`, a path or a URL."""
+    return os.fspath(dataset)
+
+
+def is_url(path: str) -> bool:
+    """True for the URL of a dataset, such as ``s3://bucket/prefix``; false for the path of a folder."""
+    return "://" in path
+
+
+def place_of(dataset: AnyPath) -> str:
+    """Absolute path or URL of a dataset, which names the same dataset in every process."""
+    path = path_of(dataset)
+    return path if is_url(path) else os.path.abspath(path)
 
 
 def parameters(options: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _gleaner
-from ._options import AnyPath, Length, Thresholds, Time, arguments, parameters, path_of, several, time
+from ._options import AnyPath, Length, Thresholds, Time, arguments, parameters, path_of, place_of, several, time
 from .dataset import Dataset
 from .findings import Document, Findings
 from .parts import Map, simulated
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
 
 def open(path: AnyPath) -> Dataset:
-    """Opens a dataset: a folder that ``gleaner-agent export``, a collector, an import or :func:`synth` wrote.
+    """Opens a dataset in a folder, or at the URL of an object store (``s3://bucket/prefix``).
 
-    Raises :class:`gleaner.Error` if the folder holds no dataset, or one that a newer Gleaner wrote.
+    ``gleaner-agent export``, a collector, an import or :func:`synth` wrote the folder; a collector publishes to the URL.
+    Credentials and options of an object store come from the environment: ``AWS_ACCESS_KEY_ID``,
+    ``AWS_SECRET_ACCESS_KEY``, ``AWS_REGION``, ``AWS_ENDPOINT_URL`` and so on (docs/scale.md).
+
+    Raises :class:`gleaner.Error` if there is no dataset, or one that a newer Gleaner wrote.
     """
     return Dataset(path)
 
@@ -32,7 +36,7 @@ def open(path: AnyPath) -> Dataset:
 def analyze(dataset: Dataset | AnyPath, *, records: AnyPath | None = None, **options: Unpack[AnalyzeOptions]) -> Findings:
     """Analyses a dataset: how much memory is available, when, for how long, and how much could be lent.
 
-    ``dataset`` is a :class:`Dataset` or its folder. Options (:class:`gleaner.AnalyzeOptions`) have the command's
+    ``dataset`` is a :class:`Dataset`, its folder or its URL. Options (:class:`gleaner.AnalyzeOptions`) have the command's
     names and defaults:
 
     - ``measure``: keys of the findings to compute (default: all);
@@ -208,8 +212,8 @@ def _datasets(dataset: Dataset | AnyPath | Mapping[str, Dataset | AnyPath] | Non
     """Datasets of a simulation as the command takes them, with paths that every process has."""
     if dataset is None:
         return []
-    named = dataset if isinstance(dataset, Mapping) else {os.path.basename(os.path.abspath(path_of(dataset))): dataset}
-    return [f"{name}={os.path.abspath(path_of(one))}" for name, one in named.items()]
+    named = dataset if isinstance(dataset, Mapping) else {os.path.basename(place_of(dataset).rstrip("/")): dataset}
+    return [f"{name}={place_of(one)}" for name, one in named.items()]
 
 
 def _everywhere(scenario: AnyPath) -> str:

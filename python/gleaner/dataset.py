@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _gleaner
 from ._frames import batches, needed
-from ._options import AnyPath, Time, path_of, several, time
+from ._options import AnyPath, Time, is_url, path_of, several, time
 
 if TYPE_CHECKING:
     import pandas
@@ -25,16 +25,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Dataset:
-    """A dataset in a folder. Every call reads the dataset as it is at that moment."""
+    """A dataset in a folder or on an object store. Every call reads the dataset as it is at that moment."""
 
     def __init__(self, path: AnyPath) -> None:
         self._path = path_of(path)
         _gleaner.tables(self._path)  # raises if this is no dataset
 
     @property
-    def path(self) -> Path:
-        """Folder of the dataset."""
-        return Path(self._path)
+    def path(self) -> Path | str:
+        """Folder of the dataset, or its URL (a ``str``)."""
+        return self._path if is_url(self._path) else Path(self._path)
 
     def __fspath__(self) -> str:
         return self._path
@@ -91,10 +91,13 @@ class Dataset:
         return f"gleaner.open({self._path!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dataset) and os.path.realpath(self._path) == os.path.realpath(other._path)
+        return isinstance(other, Dataset) and self._place() == other._place()
 
     def __hash__(self) -> int:
-        return hash(os.path.realpath(self._path))
+        return hash(self._place())
+
+    def _place(self) -> str:
+        return self._path.rstrip("/") if is_url(self._path) else os.path.realpath(self._path)
 
 
 class Table:

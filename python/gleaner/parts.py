@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from . import _gleaner
-from ._options import AnyPath, arguments, parameters, path_of
+from ._options import AnyPath, arguments, parameters, place_of
 from .findings import Findings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .dataset import Dataset
 
 Task: TypeAlias = tuple[str, str]
-"""Folder of the dataset, and the plan of a part as JSON: parameters with all defaults chosen, and the part's hosts."""
+"""Folder or URL of the dataset, and the plan of a part as JSON: parameters with all defaults chosen, and the part's hosts."""
 Work: TypeAlias = Callable[[Any], bytes]
 """Function of a task, which returns a part."""
 Map: TypeAlias = Callable[[Work, Sequence[Any]], Iterable[bytes]]
@@ -50,7 +50,7 @@ def analyze_in_parts(
 
     ``executor`` runs the tasks: any ``concurrent.futures.Executor``, or a function like ``map``. By default they run in a
     pool of new processes, as many as there are CPUs; a single part runs in this process. Every worker needs the package
-    and the dataset's folder under the same path. The default for ``parts`` is the number of CPUs. On Ray::
+    and the dataset's folder under the same path, or the same access to its object store. The default for ``parts`` is the number of CPUs. On Ray::
 
         analyze = ray.remote(gleaner.parts.analyze_range)
         on_ray = lambda _, tasks: ray.get([analyze.remote(task) for task in tasks])
@@ -73,7 +73,7 @@ def tasks(dataset: Dataset | AnyPath, parts: int | None, options: AnalyzeOptions
     """
     if parts is not None and parts < 1:
         raise ValueError(f"parts is {parts}: give 1 or more")
-    path = os.path.abspath(path_of(dataset))
+    path = place_of(dataset)
     return [(path, plan) for plan in _gleaner.plans(path, parameters(options), parts, _HOSTS)]
 
 

@@ -1,13 +1,13 @@
 //! The analysis: of a whole dataset, or of ranges of its hosts whose parts are merged.
 
 use crate::error::{Error, raised};
+use crate::open::open;
 use gleaner_analysis::{AnalysisError, Part, Plan, Progress};
-use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use pyo3::exceptions::PyValueError;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::{PyResult, Python, pyfunction};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Plans of the parts of an analysis, as JSON texts. The hosts are divided into `parts` parts of nearly equal
 /// size, or (`None`) into parts of at most `hosts` hosts.
@@ -32,7 +32,7 @@ pub(crate) fn plans(
     })
 }
 
-/// Findings of the dataset in the folder `path`, as the JSON that `gleaner analyze --json` prints. With the folder
+/// Findings of the dataset at `path`, as the JSON that `gleaner analyze --json` prints. With the folder
 /// `records`, the records of single hosts are in Parquet files there.
 #[pyfunction]
 #[pyo3(signature = (path, parameters, records=None))]
@@ -115,10 +115,6 @@ fn interruptible<T>(
         Some(exception) => Err(exception),
         None => done.map_err(|e| raised(&e)),
     }
-}
-
-fn open(path: &Path) -> PyResult<Dataset> {
-    Dataset::open(path).map_err(|e| raised(&e))
 }
 
 fn from_bytes(bytes: &[u8], at: usize) -> PyResult<Part> {

@@ -1,4 +1,4 @@
-//! Native part of the Python package `gleaner`: functions over a dataset's folder. The package's Python code
+//! Native part of the Python package `gleaner`: functions over a dataset. The package's Python code
 //! (`python/gleaner`) adds classes, options and frames.
 //!
 //! ```text
@@ -7,14 +7,15 @@
 //! tables: rows as Arrow streams                    ─► gleaner_dataset
 //! ```
 //!
-//! Functions release the interpreter's lock while they work, so that other Python threads run. A path is a
-//! folder; parameters and findings are JSON texts, so that Python's side needs no copy of their types.
+//! Functions release the interpreter's lock while they work, so that other Python threads run. A path is that of
+//! a folder, or a URL (`s3://bucket/prefix`); parameters and findings are JSON texts, so that Python's side needs no copy of their types.
 //!
-//! Rooms, from the top; each uses only those after it: `_gleaner`, `analysis`, `command`, `tables`, `error`.
+//! Rooms, from the top; each uses only those after it: `_gleaner`, `analysis`, `command`, `tables`, `open`, `error`.
 
 mod analysis;
 mod command;
 mod error;
+mod open;
 mod tables;
 
 /// Native functions of the package `gleaner`, which documents them in its own classes and functions.

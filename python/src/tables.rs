@@ -1,6 +1,7 @@
 //! The dataset's tables, as Arrow streams that any library with Arrow's PyCapsule interface reads.
 
 use crate::error::{Error, raised};
+use crate::open::open;
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 #[pyfunction]
 pub(crate) fn hosts(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
     py.detach(move || {
-        let hosts = Dataset::open(&path).and_then(|dataset| dataset.hosts());
+        let hosts = open(&path)?.hosts();
         hosts.map_err(|e| raised(&e))
     })
 }
@@ -26,7 +27,7 @@ pub(crate) fn hosts(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
 #[pyfunction]
 pub(crate) fn tables(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(&'static str, u64)>> {
     py.detach(move || {
-        let dataset = Dataset::open(&path).map_err(|e| raised(&e))?;
+        let dataset = open(&path)?;
         let tables = DATASET_TABLES.iter();
         Ok(tables.map(|t| (t.name, dataset.rows(t))).collect())
     })
@@ -36,7 +37,7 @@ pub(crate) fn tables(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(&'static st
 #[pyfunction]
 pub(crate) fn span(py: Python<'_>, path: PathBuf) -> PyResult<Option<(i64, i64)>> {
     py.detach(move || {
-        let dataset = Dataset::open(&path).map_err(|e| raised(&e))?;
+        let dataset = open(&path)?;
         let files = dataset.manifest().files.iter();
         let samples = files.filter(|file| file.table == SampleRow::TABLE.name);
         let times = samples.map(|file| (file.first_time_ms, file.last_time_ms));
@@ -57,7 +58,7 @@ pub(crate) fn read(
     until: Option<&str>,
 ) -> PyResult<Rows> {
     py.detach(move || {
-        let dataset = Dataset::open(&path).map_err(|e| raised(&e))?;
+        let dataset = open(&path)?;
         let table = known(table)?;
         let hosts = hosts.map(|hosts| gleaner_cli::host_ids(&hosts, &dataset));
         let selection = Selection {

@@ -162,8 +162,8 @@ def test_wrong_use_from_python_is_pythons_error(dataset):
         dataset.analyze(regions="64MiB")
     with pytest.raises(TypeError, match="region cannot be 1.5"):
         dataset.analyze(region=1.5)
-    with pytest.raises(gleaner.Error, match="s3://bucket/dataset"):
-        gleaner.open("s3://bucket/dataset")
+    with pytest.raises(gleaner.Error, match="cannot open gs://bucket/dataset: neither s3://"):
+        gleaner.open("gs://bucket/dataset")
 
 
 def test_a_signal_ends_an_analysis(dataset):

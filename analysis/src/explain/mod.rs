@@ -86,8 +86,9 @@ fn host_id(dataset: &Dataset, asked: &str) -> Result<String> {
         return Ok(asked.to_owned());
     }
     let mut named = Vec::new();
+    let ahead = dataset.read_ahead(&hosts);
     for id in hosts {
-        let mut reader = crate::trace::reader::HostReader::new(dataset, &id, Span::default());
+        let mut reader = crate::trace::reader::HostReader::new(&ahead, &id, Span::default());
         let inventory = crate::trace::inventory::Inventory::read(&mut reader)?;
         if inventory.host_name.as_deref() == Some(asked) {
             named.push(id);

@@ -86,6 +86,8 @@ impl Part {
     ) -> Result<Self> {
         let parameters = &plan.parameters;
         let hosts: Vec<(usize, &String)> = plan.hosts().iter().enumerate().collect();
+        let ahead = datasets.iter().map(|d| d.read_ahead(plan.hosts()));
+        let ahead: Vec<Dataset> = ahead.collect();
         let classes = Classes::new(&parameters.size_class_bytes);
         let pass = Pass {
             parameters,
@@ -100,7 +102,7 @@ impl Part {
         let is_cancelled = Cell::new(false);
         in_order::each(
             &hosts,
-            |&(at, host)| HostFindings::of(datasets[dataset_of(at)], host, &pass),
+            |&(at, host)| HostFindings::of(&ahead[dataset_of(at)], host, &pass),
             |found| {
                 fleet.add(found, &classes);
                 hosts_done += 1;

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 --from and --until take a date (UTC), an RFC 3339 time (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
 pub(crate) struct Export {
-    /// Folder of the dataset.
+    /// Folder of the dataset, or s3://bucket/prefix (not for iceberg).
     #[arg(required_unless_present = "stream", conflicts_with = "stream")]
     pub(crate) dataset: Option<PathBuf>,
     /// Format of the export.

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
     let Some(dataset) = &args.dataset else {
         return streams::run(args, output);
     };
-    let dataset = Dataset::open(dataset)?;
+    let dataset = gleaner_objects::open(dataset)?;
     let exported = match args.to {
         Format::Parquet => tables::run(args, &dataset, gleaner_traces::Format::Parquet)?,
         Format::Csv => tables::run(args, &dataset, gleaner_traces::Format::Csv)?,

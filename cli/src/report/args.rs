@@ -25,7 +25,7 @@ use std::path::PathBuf;
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing was recorded in that time.
 Reading the page, weekly reports, mail: docs/report.md.")]
 pub(crate) struct Report {
-    /// Folder of the dataset [default: the trace of this host's agent].
+    /// Folder of the dataset, or s3://bucket/prefix [default: the trace of this host's agent].
     pub(crate) dataset: Option<PathBuf>,
     /// HTML file to write (`-`: standard output) [default: for a week, its name, like 2026-W47.html; else
     /// report.html].

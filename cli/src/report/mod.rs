@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, output: &mut dyn Write) -> anyhow::Result<()> {
     // The temporary export of this host's own trace is removed when `own` is dropped, after the report.
     let own = args.dataset.is_none().then(own::dataset).transpose()?;
     let dataset = match (&args.dataset, &own) {
-        (Some(folder), _) => Dataset::open(folder)?,
+        (Some(place), _) => gleaner_objects::open(place)?,
         (None, Some(own)) => Dataset::open(own.path().join("dataset"))?,
         (None, None) => anyhow::bail!("there is no dataset"),
     };

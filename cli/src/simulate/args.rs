@@ -57,7 +57,8 @@ pub(crate) struct Replacements {
     /// out if its end is unique.
     #[arg(long, value_name = "KEY=V1,V2", value_parser = swept)]
     pub(crate) sweep: Vec<SweptKey>,
-    /// Dataset to use instead of the scenario's, with a name [default name: the folder's] (repeatable).
+    /// Dataset to use instead of the scenario's, a folder or s3://bucket/prefix, with a name [default name: the
+    /// folder's] (repeatable).
     #[arg(long, value_name = "[NAME=]DIR", value_parser = dataset)]
     pub(crate) dataset: Vec<(String, PathBuf)>,
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help = programs())]
@@ -99,7 +100,10 @@ fn swept(text: &str) -> Result<SweptKey, String> {
 }
 
 fn dataset(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, folder) = match text.split_once('=') {
+    let named = text
+        .split_once('=')
+        .filter(|(name, _)| !name.contains("://"));
+    let (name, folder) = match named {
         Some((name, folder)) => (name.to_owned(), PathBuf::from(folder)),
         None => {
             let folder = PathBuf::from(text);
@@ -123,6 +127,9 @@ mod tests {
         assert_eq!(dataset("A=out/a=b"), a());
         let own = ("week".to_owned(), PathBuf::from("out/week/"));
         assert_eq!(dataset("out/week/"), Ok(own));
+        let east = |name: &str| Ok((name.to_owned(), PathBuf::from("s3://traces/site=east")));
+        assert_eq!(dataset("s3://traces/site=east"), east("site=east"));
+        assert_eq!(dataset("E=s3://traces/site=east"), east("E"));
         for wrong in ["=out", "A=", ""] {
             assert!(dataset(wrong).is_err(), "{wrong}");
         }

@@ -17,7 +17,7 @@ mod text;
 
 use crate::report;
 use crate::tables::plain;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use args::Simulate;
 use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
 use std::io::Write;
@@ -52,20 +52,19 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
     // records of that day.
     let is_other =
         found.is_shipped && args.instead.from.is_none() && !args.instead.dataset.is_empty();
-    let open = |(name, folder): &(String, PathBuf)| match Cluster::open(
-        name,
-        folder,
-        file.from.as_deref(),
-        plan.length_ns,
-    ) {
-        Err(SweepError::Span { .. }) if is_other => {
-            let cluster = Cluster::open(name, folder, None, plan.length_ns)?;
-            eprintln!(
-                "gleaner: dataset {name} is simulated from its first day on: --from names another"
-            );
-            Ok(cluster)
+    let open = |(name, place): &(String, PathBuf)| -> anyhow::Result<Cluster> {
+        let dataset = gleaner_objects::open(place).with_context(|| format!("dataset {name}"))?;
+        let from = file.from.as_deref();
+        match Cluster::of(name, dataset.clone(), from, plan.length_ns) {
+            Err(SweepError::Span { .. }) if is_other => {
+                let cluster = Cluster::of(name, dataset, None, plan.length_ns)?;
+                eprintln!(
+                    "gleaner: dataset {name} is simulated from its first day on: --from names another"
+                );
+                Ok(cluster)
+            }
+            opened => Ok(opened?),
         }
-        opened => opened,
     };
     let mut clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (number, parts_count) = args.part.unwrap_or((1, 1));

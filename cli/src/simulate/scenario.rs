@@ -84,7 +84,7 @@ pub(super) fn read(
         client.stream = found.folder.join(&client.stream);
     }
     let own = file.datasets.iter();
-    let own = own.map(|(name, folder)| (name.clone(), found.folder.join(folder)));
+    let own = own.map(|(name, place)| (name.clone(), place_of(place, &found.folder)));
     let folders: Vec<(String, PathBuf)> = match &instead.dataset[..] {
         [] => own.collect(),
         others => others.to_vec(),
@@ -95,6 +95,14 @@ pub(super) fn read(
         }
     }
     Ok((file, folders))
+}
+
+/// Place of a dataset that a scenario in `folder` names: a URL, or a path relative to the folder.
+fn place_of(place: &Path, folder: &Path) -> PathBuf {
+    match place.to_str() {
+        Some(url) if url.contains("://") => place.to_owned(),
+        _ => folder.join(place),
+    }
 }
 
 fn program(name: &str) -> anyhow::Result<Application> {

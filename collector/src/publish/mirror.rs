@@ -1,8 +1,9 @@
 //! Updates the object store from the dataset. After each step, the store has a complete set of files.
 
-use super::{Failure, Settings, Target};
+use super::{Failure, Settings};
 use futures_util::TryStreamExt;
 use gleaner_dataset::{DatasetError, FileEntry, Snapshot};
+use gleaner_objects::Target;
 use object_store::path::Path as Location;
 use object_store::{ObjectStore, ObjectStoreExt};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,14 +5,11 @@
 //! has listed for an hour. So readers of the manifest find a consistent set at any moment, however the
 //! collector ends.
 
-mod client;
 mod mirror;
-mod target;
-
-pub use target::Target;
 
 use crate::{Error, now_ms};
 use gleaner_dataset::DatasetError;
+use gleaner_objects::{Target, in_full};
 use gleaner_trust::Backoff;
 use mirror::Mirror;
 use std::path::{Path, PathBuf};
@@ -191,20 +188,6 @@ fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
             Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => return true,
         }
     }
-}
-
-/// Text of an error, followed by its causes unless the text contains them.
-fn in_full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut behind = error.source();
-    while let Some(error) = behind {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        behind = error.source();
-    }
-    text
 }
 
 fn locked(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {

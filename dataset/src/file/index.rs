@@ -158,6 +158,22 @@ impl Index {
 
     /// Finds the rows of one host; `None` if the file has none.
     pub(crate) fn host(&self, host_id: &str) -> serde_json::Result<Option<HostRows>> {
+        Ok(self.find(host_id)?.map(|(host, _)| host))
+    }
+
+    /// The hosts after `host_id`, in order; none if the file has no rows of this host.
+    pub(crate) fn hosts_after(
+        &self,
+        host_id: &str,
+    ) -> impl Iterator<Item = serde_json::Result<HostRows>> + use<'_> {
+        let found = self.find(host_id).ok().flatten();
+        let after = found.and_then(|(_, end)| self.hosts.get(end + 1..));
+        let lines = after.unwrap_or_default().split(|&byte| byte == b'\n');
+        lines.filter(|line| !line.is_empty()).map(host_rows)
+    }
+
+    /// Finds the rows of one host, and the end of its line.
+    fn find(&self, host_id: &str) -> serde_json::Result<Option<(HostRows, usize)>> {
         let (mut low, mut high) = (0, self.hosts.len());
         while low < high {
             // Find the line that contains the middle.
@@ -167,7 +183,7 @@ impl Index {
             let end = line_end(&self.hosts, start);
             let found = host_rows(&self.hosts[start..end])?;
             match found.host_id.as_str().cmp(host_id) {
-                std::cmp::Ordering::Equal => return Ok(Some(found)),
+                std::cmp::Ordering::Equal => return Ok(Some((found, end))),
                 std::cmp::Ordering::Less => low = end + 1,
                 std::cmp::Ordering::Greater => high = start,
             }
@@ -248,6 +264,9 @@ mod tests {
             assert_eq!(host.first_row, i * i.saturating_sub(1) / 2);
             assert_eq!(index.host(&name(2 * i)).unwrap(), Some(host));
             assert_eq!(index.host(&name(2 * i + 1)).unwrap(), None);
+            let after = index.hosts_after(&name(2 * i));
+            assert_eq!(after.count() as u64, 99 - i);
+            assert_eq!(index.hosts_after(&name(2 * i + 1)).count(), 0);
         }
         assert_eq!(index.host("").unwrap(), None);
     }

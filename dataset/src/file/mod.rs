@@ -1,8 +1,10 @@
-//! Arrow files: index, staging, mapping and reading; and the cache of open files.
+//! Arrow files: index, staging, and reading from a map or from a store; and the cache of open files.
 
+pub(crate) mod arrow_file;
 mod batch_cache;
 mod hashing;
+pub(crate) mod host_order;
 pub(crate) mod index;
-pub(crate) mod mapped;
 pub(crate) mod open_files;
+mod remote;
 pub(crate) mod staged;

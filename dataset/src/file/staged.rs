@@ -1,8 +1,8 @@
 //! An Arrow file that is written host by host to the staging folder, and its manifest entry.
 
+use crate::file::arrow_file::footer_bytes;
 use crate::file::hashing::HashingWriter;
 use crate::file::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
-use crate::file::mapped::footer_bytes;
 use crate::layout;
 use crate::layout::names::WriterName;
 use crate::manifest::FileEntry;

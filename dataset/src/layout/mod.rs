@@ -8,5 +8,7 @@ pub(crate) mod retired;
 mod sweep;
 
 pub(crate) use durable::{clear, create_folders, entries, put, remove, sync_folder};
-pub(crate) use places::{DAMAGED, LOCK, RETIRED, STAGING, date, day, folder, table_and_date};
+pub(crate) use places::{
+    DAMAGED, LOCK, RETIRED, STAGING, check_folder, date, day, folder, table_and_date,
+};
 pub(crate) use sweep::{arrow_files, sweep};

@@ -2,6 +2,7 @@
 
 use super::durable::entries;
 use super::places::{LOCK, MANIFEST, STAGING};
+use crate::store::Store;
 use crate::{DatasetError, Result};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,11 +37,25 @@ impl WriterName {
         if folder.is_dir() {
             for path in entries(&folder)? {
                 let name = path.file_name().and_then(|n| n.to_str());
-                let name = name.and_then(|n| n.strip_suffix(".json"));
-                found.extend(name.and_then(|name| Self::new(name).ok()));
+                found.extend(name.and_then(Self::of_manifest));
             }
         }
         Ok(found)
+    }
+
+    /// Writers with names that have a manifest in a store, whose URL is `root`.
+    pub(crate) fn listed_in(store: &dyn Store, root: &Path) -> Result<BTreeSet<Self>> {
+        let listed = store.list(MANIFESTS);
+        let listed = listed.map_err(DatasetError::io("list", root.join(MANIFESTS)))?;
+        Ok(listed
+            .iter()
+            .filter_map(|name| Self::of_manifest(name))
+            .collect())
+    }
+
+    /// Writer whose manifest has this name in the folder of manifests; `None` for another file.
+    fn of_manifest(name: &str) -> Option<Self> {
+        Self::new(name.strip_suffix(".json")?).ok()
     }
 
     /// Writer of the file at `path`.

@@ -1,8 +1,10 @@
 //! Names of files and folders in a dataset's folder.
 
+use crate::{DatasetError, Result};
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use gleaner_schemas::renames;
 use gleaner_schemas::rows::DATASET_TABLES;
+use std::path::Path;
 
 /// The file that lists all files of the dataset.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -18,6 +20,16 @@ pub(crate) const RETIRED: &str = ".retired";
 pub(crate) const DAMAGED: &str = ".damaged";
 
 const DAY_MS: i64 = 86_400_000;
+
+/// Checks that `root` is a path, not a URL, which would be taken for the path of a folder.
+pub(crate) fn check_folder(root: &Path) -> Result<()> {
+    match root.to_str() {
+        Some(text) if text.contains("://") => Err(DatasetError::NotAFolder {
+            root: root.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
 
 /// UTC day of `time_ms`, counted from 1970-01-01.
 pub(crate) fn day(time_ms: i64) -> i64 {

@@ -1,8 +1,13 @@
 //! Reads a dataset: one host at a time, or all hosts day by day.
 
+use crate::file::arrow_file::ArrowFile;
+use crate::file::host_order::HostOrder;
+use crate::file::index::HostRows;
 use crate::file::open_files::OpenFiles;
+use crate::layout;
 use crate::manifest::Manifest;
 use crate::rows::{order, projected};
+use crate::store::{Fetcher, Limits, Store};
 use crate::{DatasetError, FileEntry, Result};
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
@@ -17,9 +22,15 @@ use std::sync::{Arc, OnceLock};
 /// thousands of files.
 type Days = BTreeMap<String, BTreeMap<String, Vec<usize>>>;
 
+/// A file with rows of a host, and the place of these rows in it.
+pub(crate) type HostPart = (Arc<ArrowFile>, HostRows);
+
 /// A dataset, with the manifest as it was when opened. Data that are sealed later are not visible.
 ///
 /// Files that a writer replaces meanwhile stay readable for an hour (see `Writer::keep_retired_for`).
+///
+/// Files of a folder are mapped. Of a store, only the ends of the files are fetched and kept, which contain the
+/// indexes, and then the bytes of the requested hosts.
 #[derive(Clone, Debug)]
 pub struct Dataset {
     root: PathBuf,
@@ -27,31 +38,78 @@ pub struct Dataset {
     files: Arc<OpenFiles>,
     days: Arc<Days>,
     hosts: Arc<OnceLock<Vec<String>>>,
+    order: Option<Arc<HostOrder>>,
 }
 
 impl Dataset {
     /// Opens the dataset in the folder `root`.
     ///
     /// # Errors
-    /// [`DatasetError::NotADataset`], [`DatasetError::Newer`], or an unreadable manifest.
+    /// [`DatasetError::NotADataset`], [`DatasetError::NotAFolder`] for a URL, [`DatasetError::Newer`], or an
+    /// unreadable manifest.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
-        let root = root.as_ref().to_owned();
-        let manifest = Arc::new(Manifest::load_all(&root)?);
+        let root = root.as_ref();
+        layout::check_folder(root)?;
+        let manifest = Manifest::load_all(root)?;
+        Ok(Self::new(root.to_owned(), manifest, OpenFiles::default()))
+    }
+
+    /// Opens the dataset in a store.
+    ///
+    /// # Errors
+    /// [`DatasetError::NotADataset`], [`DatasetError::Newer`], or an unreadable manifest.
+    pub fn open_in(store: Arc<dyn Store>) -> Result<Self> {
+        Self::open_within(store, Limits::default())
+    }
+
+    /// Opens the dataset in a store, with other limits of fetching.
+    pub(crate) fn open_within(store: Arc<dyn Store>, limits: Limits) -> Result<Self> {
+        let root = PathBuf::from(store.url());
+        let manifest = Manifest::fetch_all(&*store, &root)?;
+        let fetcher = Fetcher::start(&store, limits);
+        let fetcher = fetcher.map_err(DatasetError::io("start threads to read", &root))?;
+        Ok(Self::new(root, manifest, OpenFiles::of_store(fetcher)))
+    }
+
+    fn new(root: PathBuf, manifest: Manifest, files: OpenFiles) -> Self {
         let mut days = Days::new();
         for (at, file) in manifest.files.iter().enumerate() {
             let of_table = days.entry(file.table.clone()).or_default();
             of_table.entry(file.date.clone()).or_default().push(at);
         }
-        Ok(Self {
+        Self {
             root,
-            manifest,
-            files: Arc::default(),
+            manifest: Arc::new(manifest),
+            files: Arc::new(files),
             days: Arc::new(days),
             hosts: Arc::default(),
-        })
+            order: None,
+        }
     }
 
-    /// Folder of the dataset.
+    /// This dataset, for a program that reads `hosts` one after the other, in the order of their ids, on any number
+    /// of threads. From a store, the bytes of several hosts are then fetched together, and ahead of the reads.
+    /// Other hosts can be read, too. No effect on a dataset in a folder.
+    #[must_use]
+    pub fn read_ahead(&self, hosts: &[String]) -> Self {
+        self.ordered(hosts.to_vec(), self.manifest.files.iter())
+    }
+
+    /// This dataset, for a reader of `hosts`, in the order of their ids, in `files`.
+    pub(crate) fn ordered<'a>(
+        &self,
+        hosts: Vec<String>,
+        files: impl Iterator<Item = &'a FileEntry>,
+    ) -> Self {
+        let limits = self.files.limits();
+        let order = limits.map(|limits| Arc::new(HostOrder::new(hosts, files, limits)));
+        Self {
+            order,
+            ..self.clone()
+        }
+    }
+
+    /// Folder of the dataset; for a dataset in a store, the URL.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -70,7 +128,7 @@ impl Dataset {
         self.files.opened()
     }
 
-    /// Ids of all hosts, sorted. Reads the index of every file.
+    /// Ids of all hosts, sorted. Reads the index of every file; from a store, several at a time.
     ///
     /// # Errors
     /// A file that is torn, altered or unreadable.
@@ -126,9 +184,11 @@ impl Dataset {
             Ok(hosts) => (hosts, None),
             Err(error) => (BTreeSet::new(), Some(error)),
         };
+        let ids = hosts.iter().cloned().collect();
+        let ordered = self.ordered(ids, self.files_of(&table, &date));
         let rows = hosts
             .into_iter()
-            .map(move |host| self.read_day(&table, &date, &host, &wanted));
+            .map(move |host| ordered.read_day(&table, &date, &host, &wanted));
         error.map(Err).into_iter().chain(rows)
     }
 
@@ -145,8 +205,10 @@ impl Dataset {
         let wanted = Arc::new(schema(table));
         let file = self.files.open(&self.root, entry)?;
         let hosts = file.hosts().collect::<Result<Vec<_>>>()?;
+        let ids = hosts.iter().map(|host| host.host_id.clone()).collect();
+        let order = self.ordered(ids, std::iter::once(entry)).order;
         Ok(hosts.into_iter().flat_map(move |host| {
-            let batches = file.read(&host, &wanted);
+            let batches = file.read_in_order(&host, &wanted, order.as_deref());
             let (batches, error) = match batches {
                 Ok(batches) => (batches, None),
                 Err(error) => (Vec::new(), Some(error)),
@@ -182,8 +244,9 @@ impl Dataset {
         files: impl Iterator<Item = &'a FileEntry>,
     ) -> Result<BTreeSet<String>> {
         let mut hosts = BTreeSet::new();
-        for entry in files {
-            for host in self.files.open(&self.root, entry)?.hosts() {
+        let files: Vec<&FileEntry> = files.collect();
+        for file in self.files.open_all(&self.root, &files) {
+            for host in file?.hosts() {
                 hosts.insert(host?.host_id);
             }
         }
@@ -203,24 +266,43 @@ impl Dataset {
     }
 
     /// A host's rows in `files`, which must all be of one day.
-    pub(crate) fn read_files<'a>(
+    fn read_files<'a>(
         &self,
         table: &Table,
         files: impl Iterator<Item = &'a FileEntry>,
         host: &str,
         wanted: &SchemaRef,
     ) -> Result<RecordBatch> {
-        let mut parts = Vec::new();
-        for entry in files {
-            if entry.may_hold(host) {
-                let file = self.files.open(&self.root, entry)?;
-                parts.extend(file.host(host)?.map(|rows| (file, rows)));
-            }
-        }
+        let files: Vec<&FileEntry> = files.filter(|file| file.may_hold(host)).collect();
+        let parts: Vec<HostPart> = self.parts(&files, host)?.into_iter().flatten().collect();
+        self.read_parts(table, &parts, wanted)
+    }
+
+    /// Finds the rows of a host in each of `files`. From a store, all the files are then fetched at the same time.
+    pub(crate) fn parts(&self, files: &[&FileEntry], host: &str) -> Result<Vec<Option<HostPart>>> {
+        let files = self.files.open_all(&self.root, files);
+        let parts = files.map(|file| -> Result<Option<HostPart>> {
+            let file = file?;
+            let rows = file.host(host)?;
+            Ok(rows.map(|rows| {
+                file.request(&rows, self.order.as_deref());
+                (file, rows)
+            }))
+        });
+        parts.collect()
+    }
+
+    /// Rows of one host and day, from all their parts.
+    pub(crate) fn read_parts(
+        &self,
+        table: &Table,
+        parts: &[HostPart],
+        wanted: &SchemaRef,
+    ) -> Result<RecordBatch> {
         let read = |columns: &SchemaRef| -> Result<RecordBatch> {
             let mut batches = Vec::new();
-            for (file, rows) in &parts {
-                batches.extend(file.read(rows, columns)?);
+            for (file, rows) in parts {
+                batches.extend(file.read_in_order(rows, columns, self.order.as_deref())?);
             }
             concat_batches(columns, &batches).map_err(DatasetError::rows(table.name))
         };

@@ -3,6 +3,8 @@
 mod dataset;
 mod selection;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use dataset::Dataset;
 pub use selection::{Selection, instant_ms};

@@ -1,5 +1,6 @@
 //! Reads a part of a table: some hosts, a range of time, some columns. The rest is neither opened nor decompressed.
 
+use crate::read::dataset::HostPart;
 use crate::rows::projected;
 use crate::{Dataset, DatasetError, FileEntry, Result};
 use arrow::array::AsArray;
@@ -208,30 +209,33 @@ impl Dataset {
             until_ms,
             ..Selection::default()
         };
-        let days = self.files_by_day(table).map(|files| {
-            let files: Vec<&FileEntry> = files.filter(|file| selection.may_be_in(file)).collect();
-            self.read_selected(table, &files, host, &selection, &wanted)
+        let is_read = |file: &&FileEntry| selection.may_be_in(file) && file.may_hold(host);
+        let days = self.files_by_day(table);
+        let days: Vec<Vec<&FileEntry>> = days.map(|f| f.filter(is_read).collect()).collect();
+        let files: Vec<&FileEntry> = days.iter().flatten().copied().collect();
+        let mut parts = self.parts(&files, host)?.into_iter();
+        let days = days.iter().map(|files| {
+            let parts: Vec<HostPart> = parts.by_ref().take(files.len()).flatten().collect();
+            self.read_selected(table, files, &parts, &selection, &wanted)
         });
         let days = days.collect::<Result<Vec<_>>>()?;
         concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
     }
 
-    /// Selected rows of one host in `files`, which must all be of one day.
+    /// Selected rows of one host: of `parts`, its rows in `files`, which must all be of one day.
     fn read_selected(
         &self,
         table: &Table,
         files: &[&FileEntry],
-        host: &str,
+        parts: &[HostPart],
         selection: &Selection,
         wanted: &SchemaRef,
     ) -> Result<RecordBatch> {
-        let is_cut = files.iter().any(|file| selection.cuts(file));
-        let files = files.iter().copied();
-        if !is_cut {
-            return self.read_files(table, files, host, wanted);
+        if !files.iter().any(|file| selection.cuts(file)) {
+            return self.read_parts(table, parts, wanted);
         }
         let timed = with_time(table, wanted).map_err(DatasetError::rows(table.name))?;
-        let rows = self.read_files(table, files, host, &timed)?;
+        let rows = self.read_parts(table, parts, &timed)?;
         cut(&rows, selection, wanted).map_err(DatasetError::rows(table.name))
     }
 
@@ -267,10 +271,14 @@ impl Dataset {
             Ok(hosts) => (hosts, None),
             Err(error) => (BTreeSet::new(), Some(error)),
         };
-        let dataset = self.clone();
+        let ids = hosts.iter().cloned().collect();
+        let dataset = self.ordered(ids, self.entries(&files).into_iter());
         let rows = hosts.into_iter().map(move |host| {
-            let files = dataset.entries(&files);
-            dataset.read_selected(&table, &files, &host, &selection, &wanted)
+            let mut files = dataset.entries(&files);
+            files.retain(|file| file.may_hold(&host));
+            let parts = dataset.parts(&files, &host)?;
+            let parts: Vec<HostPart> = parts.into_iter().flatten().collect();
+            dataset.read_selected(&table, &files, &parts, &selection, &wanted)
         });
         let is_empty = |rows: &Result<RecordBatch>| rows.as_ref().is_ok_and(|r| r.num_rows() == 0);
         let rows = rows.filter(move |rows| !is_empty(rows));

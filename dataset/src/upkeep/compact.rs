@@ -1,6 +1,6 @@
 //! Compaction: merges small files of one table and day into a few large ones, one step at a time.
 
-use crate::file::mapped::MappedFile;
+use crate::file::arrow_file::ArrowFile;
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::upkeep::merge::Merge;
@@ -128,7 +128,7 @@ impl Writer {
         };
         let table = gleaner_schemas::rows::table(&first.table)
             .ok_or_else(|| wrong(&first.table, "no table"))?;
-        let mut files: Vec<Arc<MappedFile>> = Vec::new();
+        let mut files: Vec<Arc<ArrowFile>> = Vec::new();
         for entry in entries {
             match self.files.open(&self.root, entry) {
                 Ok(file) => files.push(file),
@@ -170,7 +170,7 @@ impl Writer {
         &self,
         table: &Table,
         date: &str,
-        files: &[Arc<MappedFile>],
+        files: &[Arc<ArrowFile>],
         file_bytes: u64,
         thinned_to_ms: Option<i64>,
     ) -> Result<Vec<(PathBuf, FileEntry)>> {

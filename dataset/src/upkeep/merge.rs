@@ -1,7 +1,7 @@
 //! Merges the rows of several files of one table and day, host by host, and drops repetitions.
 
+use crate::file::arrow_file::ArrowFile;
 use crate::file::index::HostRows;
-use crate::file::mapped::MappedFile;
 use crate::rows::order;
 use crate::{DatasetError, Result};
 use arrow::compute::concat_batches;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 pub(crate) struct Merge<'a> {
     table: Table,
     wanted: SchemaRef,
-    files: Vec<(&'a MappedFile, Peekable<Hosts<'a>>)>,
+    files: Vec<(&'a ArrowFile, Peekable<Hosts<'a>>)>,
 }
 
 type Hosts<'a> = Box<dyn Iterator<Item = Result<HostRows>> + 'a>;
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(table: &Table, files: &'a [Arc<MappedFile>]) -> Self {
+    pub(crate) fn new(table: &Table, files: &'a [Arc<ArrowFile>]) -> Self {
         let files = files.iter().map(|file| {
             let hosts: Hosts<'a> = Box::new(file.hosts());
             (&**file, hosts.peekable())
@@ -35,7 +35,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The rows of the next host, as their places in each file that has some.
-    fn next_parts(&mut self) -> Result<Vec<(&'a MappedFile, HostRows)>> {
+    fn next_parts(&mut self) -> Result<Vec<(&'a ArrowFile, HostRows)>> {
         let mut first: Option<String> = None;
         for (_, hosts) in &mut self.files {
             match hosts.peek() {

@@ -1,7 +1,7 @@
 //! Rebuilds a lost manifest from the files, whose footers describe their content.
 
+use crate::file::arrow_file::{ArrowFile, map_file};
 use crate::file::index::{HostRows, Index};
-use crate::file::mapped::{MappedFile, map_file};
 use crate::layout;
 use crate::layout::names::WriterName;
 use crate::manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
@@ -59,7 +59,7 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
         table: entry.table.clone(),
         detail: "no table".to_owned(),
     })?;
-    let file = MappedFile::open_unsealed(root, &entry.path)?;
+    let file = ArrowFile::open_unsealed(root, &entry.path)?;
     entry.bytes = file.data.len() as u64;
     entry.footer_blake3 = file.footer_hash()?;
     entry.thinned_to_ms = file.thinned_to_ms()?;

@@ -49,6 +49,7 @@ pub struct LostRows {
 /// or the system's error. After an error, every file is either repaired or unchanged, and the repair can be repeated.
 pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let root = root.as_ref();
+    layout::check_folder(root)?;
     let nothing = |_| DatasetError::NotADataset {
         root: root.to_owned(),
     };

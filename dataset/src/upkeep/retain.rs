@@ -1,6 +1,6 @@
 //! Retention: how long rows are kept, and how many samples of a day. It works on whole UTC days, one step at a time.
 
-use crate::file::mapped::MappedFile;
+use crate::file::arrow_file::ArrowFile;
 use crate::file::staged::StagedFile;
 use crate::layout;
 use crate::manifest::FileEntry;
@@ -129,7 +129,7 @@ impl Writer {
     /// Thins all tables of a day together, host by host.
     fn thin_day(&mut self, date: &str, to_ms: i64) -> Result<RetentionStep> {
         let mut replaced: Vec<FileEntry> = Vec::new();
-        let mut tables: Vec<(Table, Vec<Arc<MappedFile>>, StagedFile)> = Vec::new();
+        let mut tables: Vec<(Table, Vec<Arc<ArrowFile>>, StagedFile)> = Vec::new();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
         for (at, table) in THINNED.iter().enumerate() {
             let files = self.manifest.files.iter();
@@ -187,7 +187,7 @@ impl Writer {
 }
 
 /// The host's rows in `files`, sorted and without repetitions.
-fn rows_of(table: &Table, files: &[Arc<MappedFile>], host: &str) -> Result<RecordBatch> {
+fn rows_of(table: &Table, files: &[Arc<ArrowFile>], host: &str) -> Result<RecordBatch> {
     let wanted = Arc::new(schema(table));
     let mut batches = Vec::new();
     for file in files {

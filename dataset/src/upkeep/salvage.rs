@@ -6,12 +6,13 @@
 //! day, and its hosts come after those of the batches before.
 //! file's day, and its hosts follow those before.
 
+use crate::file::arrow_file::{ArrowFile, conform_to_schema};
 use crate::file::index::Index;
-use crate::file::mapped::{MappedFile, conform_to_schema};
 use crate::file::staged::{BATCH_ROWS, StagedFile};
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::rows::identity::Identities;
+use crate::store::FileBytes;
 use crate::{DatasetError, Result};
 use arrow::buffer::Buffer;
 use arrow::compute::concat_batches;
@@ -54,7 +55,7 @@ pub(crate) struct SalvagedRows {
 impl Salvage {
     /// Searches the file of `entry` for batches; `None` if the file cannot be mapped.
     pub(crate) fn open(root: &Path, entry: &FileEntry, table: &Table) -> Option<Self> {
-        if let Ok(file) = MappedFile::open(root, entry) {
+        if let Ok(file) = ArrowFile::open(root, entry) {
             let sound = file.parts().iter().filter(|part| file.is_sound(part));
             let blocks = sound.flat_map(|part| part.batches.clone());
             let blocks = blocks.filter_map(|at| Some((*file.blocks.get(at)?, true)));
@@ -66,7 +67,7 @@ impl Salvage {
                 index: Some(file.index),
             });
         }
-        let data = crate::file::mapped::map_file(root, &entry.path).ok()?;
+        let data = crate::file::arrow_file::map_file(root, &entry.path).ok()?;
         let mut found = Self {
             schema: Arc::new(schema(table)),
             version: MetadataVersion::V5,
@@ -230,5 +231,9 @@ fn is_plausible(schema: &SchemaRef, block: &Block, data: &Buffer) -> bool {
 }
 
 fn bytes(data: &Buffer, block: &Block) -> Option<Buffer> {
-    crate::file::mapped::slice(data, block)
+    let whole = FileBytes {
+        start: 0,
+        bytes: data.clone(),
+    };
+    crate::file::arrow_file::slice(&whole, block)
 }

@@ -1,7 +1,7 @@
 //! Checks that the files on disk are the sealed ones, and lists all problems.
 
+use crate::file::arrow_file::ArrowFile;
 use crate::file::index::{HostRows, Part};
-use crate::file::mapped::MappedFile;
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::{Dataset, DatasetError};
@@ -96,7 +96,7 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
         hosts_count: entry.hosts_count,
         hosts: Vec::new(),
     };
-    let file = match MappedFile::open(root, entry) {
+    let file = match ArrowFile::open(root, entry) {
         Ok(file) => file,
         Err(error) => return Some(all(kind(error))),
     };
@@ -130,7 +130,7 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
 
 /// First field of the manifest entry that contradicts the file, which is sound.
 fn misstated(
-    file: &MappedFile,
+    file: &ArrowFile,
     entry: &FileEntry,
     hosts: &[HostRows],
 ) -> Result<Option<&'static str>, DatasetError> {

@@ -1,7 +1,7 @@
 //! Marks: the last sealed record of each host's databases.
 
 use crate::Result;
-use crate::file::mapped::MappedFile;
+use crate::file::arrow_file::ArrowFile;
 use crate::manifest::Manifest;
 use crate::rows::identity::Identities;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ impl Marks {
     pub(crate) fn read(root: &Path, manifest: &Manifest) -> Result<Self> {
         let mut marks = Self::default();
         for entry in &manifest.files {
-            for host in MappedFile::open(root, entry)?.hosts() {
+            for host in ArrowFile::open(root, entry)?.hosts() {
                 let host = host?;
                 for database in &host.databases {
                     marks.raise(&host.host_id, &database.database_id, database.last_sequence);

@@ -47,7 +47,8 @@ impl Writer {
     ///
     /// # Errors
     /// [`DatasetError::Locked`] while another writer has the dataset open, [`DatasetError::NotEmpty`] if the
-    /// folder holds something other than a dataset, [`DatasetError::Newer`], or the system's error.
+    /// folder holds something other than a dataset, [`DatasetError::NotAFolder`] for a URL,
+    /// [`DatasetError::Newer`], or the system's error.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         Self::open_by(root.as_ref(), WriterName::default())
     }
@@ -64,6 +65,7 @@ impl Writer {
     }
 
     fn open_by(root: &Path, name: WriterName) -> Result<Self> {
+        layout::check_folder(root)?;
         fs::create_dir_all(root).map_err(DatasetError::io("create folder", root))?;
         let root = fs::canonicalize(root).map_err(DatasetError::io("find", root))?;
         // The entries are listed before the manifests. Another writer may be creating the dataset right now,

@@ -23,8 +23,10 @@ pub fn read_host(dataset: &Dataset, host_id: &str, reading: &Reading) -> Result<
 /// [`HostsError`]: the dataset cannot be read, or has no samples in that time.
 pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
     let mut hosts = Vec::new();
-    for host_id in dataset.hosts()? {
-        let host = read_host(dataset, &host_id, reading)?;
+    let host_ids = dataset.hosts()?;
+    let dataset = &dataset.read_ahead(&host_ids);
+    for host_id in &host_ids {
+        let host = read_host(dataset, host_id, reading)?;
         hosts.extend((!host.changes.is_empty()).then_some(host));
     }
     if hosts.is_empty() {
@@ -44,12 +46,14 @@ pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
 /// [`HostsError`]: the dataset cannot be read.
 pub fn physical_bytes(dataset: &Dataset, until_ms: i64) -> Result<Vec<u64>> {
     let mut all = Vec::new();
-    for host_id in dataset.hosts()? {
+    let host_ids = dataset.hosts()?;
+    let dataset = &dataset.read_ahead(&host_ids);
+    for host_id in &host_ids {
         let span = (None, Some(until_ms));
         let rows = Rows::read(
             dataset,
             &SampleRow::TABLE,
-            &host_id,
+            host_id,
             &["physical_bytes"],
             span,
         )?;

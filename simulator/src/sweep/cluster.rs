@@ -28,8 +28,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Opens a dataset for a simulation of `days` days that begins at `from`. If `from` is absent, the
-    /// simulation begins on the dataset's first day.
+    /// Opens the dataset in a folder for a simulation, like [`Cluster::of`].
     ///
     /// # Errors
     /// [`SweepError`]: there is no dataset, or it does not cover the whole time.
@@ -43,6 +42,20 @@ impl Cluster {
             name: name.to_owned(),
             source,
         })?;
+        Self::of(name, dataset, from, length_ns)
+    }
+
+    /// A dataset for a simulation of `length_ns` that begins at `from`. If `from` is absent, the simulation begins
+    /// on the dataset's first day.
+    ///
+    /// # Errors
+    /// [`SweepError::Span`] if the dataset does not cover the whole time.
+    pub fn of(
+        name: &str,
+        dataset: Dataset,
+        from: Option<&str>,
+        length_ns: u64,
+    ) -> Result<Self, SweepError> {
         let days = dataset.dates(&SampleRow::TABLE);
         let first = days.first().cloned().unwrap_or_default();
         let last = days.last().cloned().unwrap_or_default();

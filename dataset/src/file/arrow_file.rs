@@ -1,11 +1,14 @@
-//! A sealed Arrow file, mapped into memory. Only the requested batches and columns are decompressed, and only
-//! after the hash of their bytes was compared with the sealed one.
+//! A sealed Arrow file, mapped into memory or read from a store. Only the requested batches and columns are
+//! decompressed, and only after the hash of their bytes was compared with the sealed one.
 
 use crate::file::batch_cache::{BatchCache, Slot};
+use crate::file::host_order::HostOrder;
 use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
+use crate::file::remote::{Contents, Remote, block_span};
 use crate::layout::retired;
 use crate::manifest::FileEntry;
 use crate::rows::projected;
+use crate::store::{Fetcher, FileBytes};
 use crate::{DatasetError, Result};
 use arrow::array::{AsArray, new_null_array};
 use arrow::buffer::Buffer;
@@ -18,6 +21,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use gleaner_schemas::arrow::with_present_names;
 use gleaner_schemas::column::Table;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,9 +31,14 @@ const TRAILER_BYTES: usize = 10;
 /// Maximum number of rows in a batch that is cached for the next host with rows in it.
 const KEPT_ROWS: u64 = 4096;
 
-pub(crate) struct MappedFile {
+pub(crate) struct ArrowFile {
     path: PathBuf,
+    /// Content of the file. Of a file with a `remote`, only the footer.
     pub(crate) data: Buffer,
+    /// Source of the record batches, for a file of a store that was not fetched whole.
+    remote: Option<Remote>,
+    /// Bytes of the file in this process's own memory; 0 for a mapped file.
+    pub(crate) fetched_bytes: usize,
     /// Columns of the file, under their present names.
     pub(crate) schema: SchemaRef,
     pub(crate) version: MetadataVersion,
@@ -41,7 +50,7 @@ pub(crate) struct MappedFile {
     pub(crate) kept: Arc<BatchCache>,
 }
 
-impl MappedFile {
+impl ArrowFile {
     /// Maps the file that `entry` names. Its length and footer must be as sealed.
     pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
         let path = root.join(&entry.path);
@@ -54,6 +63,45 @@ impl MappedFile {
                 found,
             });
         }
+        Self::checked(path, data, entry)
+    }
+
+    /// Opens the file of a store that `entry` names: fetches its end, or the whole file if it is small. Its length
+    /// and footer must be as sealed.
+    pub(crate) fn fetch(root: &Path, entry: &FileEntry, fetcher: &Arc<Fetcher>) -> Result<Self> {
+        let path = root.join(&entry.path);
+        let remote = Remote::new(fetcher, entry);
+        let mut end = remote.end(entry).map_err(not_fetched(&path))?;
+        if end.end() != entry.bytes {
+            return Err(DatasetError::Torn {
+                path,
+                expected: entry.bytes,
+                found: end.end(),
+            });
+        }
+        let footer_bytes_count = footer_length(&end.bytes).map_err(altered(&path))?;
+        if footer_bytes_count > end.bytes.len() && end.start > 0 {
+            let longer = remote.end_of(footer_bytes_count as u64);
+            end = longer.map_err(not_fetched(&path))?;
+        }
+        let is_whole = end.start == 0;
+        let data = if is_whole {
+            end.bytes
+        } else {
+            // A copy, so that the rest of the end does not stay in memory.
+            let footer = footer_bytes(&end.bytes).map_err(altered(&path))?;
+            Buffer::from_vec(footer.to_vec())
+        };
+        let fetched_bytes = data.len();
+        Ok(Self {
+            remote: (!is_whole).then_some(remote),
+            fetched_bytes,
+            ..Self::checked(path, data, entry)?
+        })
+    }
+
+    /// Parses the file whose content, or at least footer, is `data`. The footer must be as sealed.
+    fn checked(path: PathBuf, data: Buffer, entry: &FileEntry) -> Result<Self> {
         let bytes = footer_bytes(&data).map_err(altered(&path))?;
         if hash([bytes]) != entry.footer_blake3 {
             return Err(altered(&path)("its footer has another hash"));
@@ -88,6 +136,8 @@ impl MappedFile {
         Ok(Self {
             path,
             data,
+            remote: None,
+            fetched_bytes: 0,
             schema,
             version,
             blocks,
@@ -118,9 +168,13 @@ impl MappedFile {
         self.index.parts_of(host)
     }
 
-    /// Returns true if the bytes of `part` have the sealed hash.
+    /// Returns true if the bytes of `part` have the sealed hash. The file must be a mapped one.
     pub(crate) fn is_sound(&self, part: &Part) -> bool {
-        self.hash_of(part.batches.clone())
+        self.is_sound_in(&self.whole(), part)
+    }
+
+    fn is_sound_in(&self, data: &FileBytes, part: &Part) -> bool {
+        self.hash_of(data, part.batches.clone())
             .is_ok_and(|hash| hash == part.blake3)
     }
 
@@ -131,11 +185,21 @@ impl MappedFile {
 
     /// Reads the host's rows, with the columns of `wanted`.
     pub(crate) fn read(&self, host: &HostRows, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        self.read_in_order(host, wanted, None)
+    }
+
+    /// Reads the host's rows like [`ArrowFile::read`], for a reader that then reads the next hosts of `order`.
+    pub(crate) fn read_in_order(
+        &self,
+        host: &HostRows,
+        wanted: &SchemaRef,
+        order: Option<&HostOrder>,
+    ) -> Result<Vec<RecordBatch>> {
         let mut found = Vec::new();
         let mut rows = 0;
         for (part, range) in self.index.parts_of(host) {
             let mut start = 0;
-            for batch in self.read_part(part, wanted)? {
+            for batch in self.read_part(part, wanted, || self.bytes_of(host, order))? {
                 let end = start + batch.num_rows() as u64;
                 let (from, to) = (range.start.max(start), range.end.min(end));
                 if from < to {
@@ -156,13 +220,52 @@ impl MappedFile {
         Ok(found)
     }
 
-    /// Reads the rows of a part. The hash of its bytes is compared with the sealed one before.
-    fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
+    /// Requests the bytes of the host's rows ahead of [`ArrowFile::read_in_order`]. No effect on a mapped file.
+    pub(crate) fn request(&self, host: &HostRows, order: Option<&HostOrder>) {
+        if let Some(remote) = &self.remote {
+            remote.request(self.contents(), host, order);
+        }
+    }
+
+    /// Bytes that contain the host's record batches.
+    fn bytes_of(&self, host: &HostRows, order: Option<&HostOrder>) -> Result<FileBytes> {
+        match &self.remote {
+            Some(remote) => {
+                let bytes = remote.read(self.contents(), host, order);
+                bytes.map_err(not_fetched(&self.path))
+            }
+            None => Ok(self.whole()),
+        }
+    }
+
+    fn contents(&self) -> Contents<'_> {
+        Contents {
+            index: &self.index,
+            blocks: &self.blocks,
+        }
+    }
+
+    fn whole(&self) -> FileBytes {
+        FileBytes {
+            start: 0,
+            bytes: self.data.clone(),
+        }
+    }
+
+    /// Reads the rows of a part, from the bytes that `data` returns. The hash of its bytes is compared with the
+    /// sealed one before.
+    fn read_part(
+        &self,
+        part: &Part,
+        wanted: &SchemaRef,
+        data: impl FnOnce() -> Result<FileBytes>,
+    ) -> Result<Vec<RecordBatch>> {
         let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
         if is_shared && let Some(rows) = self.slot.get(part, wanted) {
             return Ok(vec![rows]);
         }
-        if !self.is_sound(part) {
+        let data = data()?;
+        if !self.is_sound_in(&data, part) {
             let detail = format!("its record batch {} has another hash", part.batches.start);
             return Err(altered(&self.path)(detail));
         }
@@ -170,7 +273,7 @@ impl MappedFile {
         let batches = part
             .batches
             .clone()
-            .map(|index| self.read_batch(&decoder, index, wanted))
+            .map(|index| self.read_batch(&data, &decoder, index, wanted))
             .collect::<Result<Vec<_>, _>>()
             .map_err(altered(&self.path))?;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -191,10 +294,10 @@ impl MappedFile {
     /// Earliest and latest time of the file's rows; `None` without rows.
     pub(crate) fn times_ms(&self, table: &Table) -> Result<Option<(i64, i64)>> {
         let wanted = projected(table, &["time"])?;
-        let decoder = self.decoder(&wanted);
+        let (data, decoder) = (self.whole(), self.decoder(&wanted));
         let mut bounds: Option<(i64, i64)> = None;
         for at in 0..self.blocks.len() {
-            let batch = self.read_batch(&decoder, at, &wanted);
+            let batch = self.read_batch(&data, &decoder, at, &wanted);
             let batch = batch.map_err(altered(&self.path))?;
             let times = batch.column(0).as_primitive::<TimestampMillisecondType>();
             for &ms in times.values() {
@@ -224,14 +327,15 @@ impl MappedFile {
         index: usize,
         wanted: &SchemaRef,
     ) -> Result<(RecordBatch, String)> {
-        let batch = self.read_batch(&self.decoder(wanted), index, wanted);
+        let batch = self.read_batch(&self.whole(), &self.decoder(wanted), index, wanted);
         let batch = batch.map_err(altered(&self.path))?;
         Ok((batch, self.blocks_hash(index..index + 1)?))
     }
 
     /// Hash of the bytes of some record batches.
     pub(crate) fn blocks_hash(&self, blocks: Range<usize>) -> Result<String> {
-        self.hash_of(blocks).map_err(altered(&self.path))
+        let hash = self.hash_of(&self.whole(), blocks);
+        hash.map_err(altered(&self.path))
     }
 
     fn decoder(&self, wanted: &SchemaRef) -> FileDecoder {
@@ -241,30 +345,31 @@ impl MappedFile {
         decoder.with_projection(indices.collect())
     }
 
-    fn hash_of(&self, blocks: Range<usize>) -> Result<String, ArrowError> {
+    fn hash_of(&self, data: &FileBytes, blocks: Range<usize>) -> Result<String, ArrowError> {
         let blocks = blocks
-            .map(|index| Ok(self.block(index)?.1))
+            .map(|index| Ok(self.block(data, index)?.1))
             .collect::<Result<Vec<_>, ArrowError>>()?;
         Ok(hash(blocks.iter().map(Buffer::as_slice)))
     }
 
     fn read_batch(
         &self,
+        data: &FileBytes,
         decoder: &FileDecoder,
         index: usize,
         wanted: &SchemaRef,
     ) -> Result<RecordBatch, ArrowError> {
-        let (block, data) = self.block(index)?;
+        let (block, data) = self.block(data, index)?;
         let batch = decoder
             .read_record_batch(block, &data)?
             .ok_or_else(|| no_batch(index))?;
         conform_to_schema(&batch, wanted)
     }
 
-    fn block(&self, index: usize) -> Result<(&Block, Buffer), ArrowError> {
+    fn block(&self, data: &FileBytes, index: usize) -> Result<(&Block, Buffer), ArrowError> {
         let block = self.blocks.get(index);
         block
-            .and_then(|block| Some((block, slice(&self.data, block)?)))
+            .and_then(|block| Some((block, slice(data, block)?)))
             .ok_or_else(|| no_batch(index))
     }
 }
@@ -302,11 +407,18 @@ fn map(file: &File, path: &Path) -> Result<Buffer> {
 
 /// The footer alone, without the length and the magic bytes that follow it.
 pub(crate) fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
-    let cut_off = || ArrowError::IpcError("its footer is cut off".to_owned());
+    let start = data.len().checked_sub(footer_length(data)?);
+    Ok(&data[start.ok_or_else(cut_off)?..])
+}
+
+/// Length of the footer, of the length field and of the magic bytes, from the end of a file.
+fn footer_length(data: &[u8]) -> Result<usize, ArrowError> {
     let trailer = data.last_chunk::<TRAILER_BYTES>().ok_or_else(cut_off)?;
-    let length = read_footer_length(*trailer)?.saturating_add(TRAILER_BYTES);
-    let start = data.len().checked_sub(length).ok_or_else(cut_off)?;
-    Ok(&data[start..])
+    Ok(read_footer_length(*trailer)?.saturating_add(TRAILER_BYTES))
+}
+
+fn cut_off() -> ArrowError {
+    ArrowError::IpcError("its footer is cut off".to_owned())
 }
 
 fn parse_footer(bytes: &[u8]) -> Result<Footer<'_>, ArrowError> {
@@ -341,12 +453,12 @@ fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
     Index::parse(&text).map_err(|e| ArrowError::IpcError(format!("its index is malformed: {e}")))
 }
 
-pub(crate) fn slice(data: &Buffer, block: &Block) -> Option<Buffer> {
-    let offset = usize::try_from(block.offset()).ok()?;
-    let metadata = usize::try_from(block.metaDataLength()).ok()?;
-    let length = metadata.checked_add(usize::try_from(block.bodyLength()).ok()?)?;
+pub(crate) fn slice(data: &FileBytes, block: &Block) -> Option<Buffer> {
+    let span = block_span(block)?;
+    let offset = usize::try_from(span.start.checked_sub(data.start)?).ok()?;
+    let length = usize::try_from(span.end - span.start).ok()?;
     let end = offset.checked_add(length)?;
-    (end <= data.len()).then(|| data.slice_with_length(offset, length))
+    (end <= data.bytes.len()).then(|| data.bytes.slice_with_length(offset, length))
 }
 
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
@@ -367,5 +479,16 @@ fn altered<D: ToString>(path: &Path) -> impl Fn(D) -> DatasetError {
     move |detail| DatasetError::Altered {
         path: path.clone(),
         detail: detail.to_string(),
+    }
+}
+
+/// Returns a function for `map_err`: bytes of the file at `path` could not be fetched.
+fn not_fetched(path: &Path) -> impl Fn(io::Error) -> DatasetError {
+    let path = path.to_owned();
+    move |error| match error.kind() {
+        io::ErrorKind::NotFound => DatasetError::Missing { path: path.clone() },
+        io::ErrorKind::UnexpectedEof => altered(&path)("it became shorter while it was read"),
+        io::ErrorKind::InvalidData => altered(&path)(error.to_string()),
+        _ => DatasetError::io("read", &path)(error),
     }
 }
