@@ -7,7 +7,7 @@ use gleaner_schemas::findings::{Findings, Parameters};
 use pyo3::exceptions::PyValueError;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::{PyResult, Python, pyfunction};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Plans of the parts of an analysis, as JSON texts. The hosts are divided into `parts` parts of nearly equal
 /// size, or (`None`) into parts of at most `hosts` hosts.
