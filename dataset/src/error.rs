@@ -20,7 +20,7 @@ pub enum DatasetError {
     /// A URL was given to a function that needs a folder.
     #[error("{} is no folder: this needs a dataset in a folder; copy the dataset from the object store into a folder first", root.display())]
     NotAFolder {
-        /// The URL.
+        /// URL as given.
         root: PathBuf,
     },
     /// The folder holds something other than a dataset.

@@ -15,6 +15,8 @@ const REQUESTS_AT_ONCE: usize = 64;
 /// Parts of object_store's messages about an empty object, of which no store can return a range: an answer with
 /// status 416, or one without a range.
 const NO_RANGE: [&str; 2] = ["status code: 416 ", "non-partial response"];
+/// Parts of object_store's messages about a refused list, whose error has no variant of its own.
+const REFUSED: [&str; 2] = ["status code: 401 ", "status code: 403 "];
 /// Address from which object_store requests the credentials of a cloud instance, if the environment has none.
 const INSTANCE_CREDENTIALS: &str = "169.254.169.254";
 
@@ -102,15 +104,19 @@ impl Store for Bucket {
 /// Error with the store's whole message, and the remedy for missing credentials.
 fn failed(error: Error) -> io::Error {
     let text = in_full(&error);
-    let hint = match &error {
+    let is_refused = match &error {
         Error::NotFound { .. } => return io::Error::new(io::ErrorKind::NotFound, text),
-        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => true,
+        _ => REFUSED.iter().any(|part| text.contains(part)),
+    };
+    let hint = match is_refused {
+        true => {
             "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and that they may list the bucket and get its objects; for a public bucket, set AWS_SKIP_SIGNATURE=true"
         }
-        _ if text.contains(INSTANCE_CREDENTIALS) => {
+        false if text.contains(INSTANCE_CREDENTIALS) => {
             "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket"
         }
-        _ => return io::Error::other(text),
+        false => return io::Error::other(text),
     };
     io::Error::other(format!("{text}; {hint}"))
 }

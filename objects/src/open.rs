@@ -14,7 +14,7 @@ pub enum OpenError {
     /// The URL or an option is invalid.
     #[error("cannot open {url}: {source}")]
     Target {
-        /// The URL.
+        /// URL as given.
         url: String,
         /// Fault of the URL or of the option.
         source: TargetError,
@@ -22,7 +22,7 @@ pub enum OpenError {
     /// No thread for requests could be started.
     #[error("cannot start threads to read {url}: {source}")]
     Threads {
-        /// The URL.
+        /// URL as given.
         url: String,
         /// Error of the system.
         source: io::Error,

@@ -20,7 +20,8 @@ PATIENCE_S = 90
 
 def put(endpoint: str, path: str, content: bytes | None = None) -> None:
     # moto only checks that there is a signature, not that it is right.
-    headers = {"Authorization": "AWS test:"}
+    # A body of urllib's default type would be read as a form.
+    headers = {"Authorization": "AWS test:", "Content-Type": "application/octet-stream"}
     request = urllib.request.Request(f"{endpoint}/{quote(path)}", content, headers, method="PUT")
     urllib.request.urlopen(request).close()
 

@@ -33,8 +33,10 @@ class Stored:
     program: Path
 
     def request(self, method: str, path: str, content: bytes | None = None) -> None:
-        # moto only checks that there is a signature, not that it is right.
-        address, headers = f"{self.endpoint}/{quote(path)}", {"Authorization": "AWS test:"}
+        # moto only checks that there is a signature, not that it is right. It would read a body of urllib's default
+        # type as a form.
+        address = f"{self.endpoint}/{quote(path)}"
+        headers = {"Authorization": "AWS test:", "Content-Type": "application/octet-stream"}
         urllib.request.urlopen(urllib.request.Request(address, content, headers, method=method)).close()
 
     def upload(self, prefix: str) -> str:
