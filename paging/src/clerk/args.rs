@@ -20,9 +20,7 @@ Examples:
 Exit codes:
   0  done
   1  failed; standard error says why
-  2  wrong usage
-With `run -- PROGRAM`: the program's exit code, 128 and the number of the signal that ended it, 127 if there is no such program, 126 if it
-cannot be executed, 125 if gleaner-clerk failed";
+  2  wrong usage";
 
 /// Gives this host pages in other hosts' memory, as a block device or as swap.
 #[derive(Clone, Debug, Parser)]
@@ -56,8 +54,13 @@ pub(crate) enum Command {
   gleaner-clerk run --size 16GiB --recruiter http://127.0.0.1:7484
   gleaner-clerk run --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    pages of an NBD server
   qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'
-  gleaner-clerk run --local 2GiB -- sort -S 8G big        a program with 2 GiB of local memory, the rest in swap
-  systemd-run --user --scope -p Delegate=yes gleaner-clerk run --local 2GiB -- PROGRAM    without root")]
+  gleaner-clerk run --local 2GiB -- sort -S 8G big    a program with 2 GiB of local memory
+  systemd-run --user --scope -p Delegate=yes gleaner-clerk run --local 2GiB -- PROGRAM    no root
+
+Exit codes with a program: the program's, or 128 plus the number of the signal that ended it
+  125  gleaner-clerk failed; standard error says why
+  126  the program cannot be executed
+  127  the program does not exist")]
     Run {
         #[command(flatten)]
         args: RunArgs,
@@ -168,7 +171,7 @@ pub(crate) struct ProgramArgs {
 /// Means of giving a program more memory than it has locally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Means {
-    /// A control group, and the swap that is attached
+    // A control group, and the swap that is attached.
     Swap,
 }
 

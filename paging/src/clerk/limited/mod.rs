@@ -79,7 +79,7 @@ fn supervise(wanted: &ProgramArgs, local_bytes: u64, runtime: &Path) -> Result<R
 
 /// Prints the report if it was requested, or if somebody may read it; writes it as JSON to the requested file.
 fn tell(report: &Report, wanted: &ProgramArgs) {
-    if wanted.report || (wanted.json.is_none() && std::io::stderr().is_terminal()) {
+    if wanted.report || std::io::stderr().is_terminal() {
         eprintln!("{}", report.text());
     }
     if let Some(path) = &wanted.json {
