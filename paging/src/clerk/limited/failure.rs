@@ -50,9 +50,6 @@ pub(crate) enum LimitError {
     /// A setting of the group was rejected.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// The group needs a random name.
-    #[error(transparent)]
-    Random(#[from] gleaner_trust::TrustError),
     /// The program did not start.
     #[error("cannot run {program}: {why}")]
     Start {

@@ -194,8 +194,9 @@ fn value(text: &str, key: &str) -> Option<u64> {
 
 fn make_locked(parent: &Path) -> Result<(PathBuf, File), LimitError> {
     for _ in 0..TRIES {
-        let name = format!("{PREFIX}{}", hex::encode(&random::bytes::<4>()?));
-        let path = parent.join(name);
+        let digits = random::bytes::<4>().map_err(io::Error::other);
+        let digits = digits.map_err(LimitError::Supervise)?;
+        let path = parent.join(format!("{PREFIX}{}", hex::encode(&digits)));
         fs::create_dir(&path).map_err(at(&path))?;
         if let Some(lock) = locked(&path)
             && path.exists()

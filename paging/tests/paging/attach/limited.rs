@@ -136,9 +136,9 @@ fn exit_codes_and_signals_are_passed_on() {
     assert_eq!(code(&["/"]), Some(126));
     for (options, message) in [
         (&["--local", "1MiB", "--", "true"][..], "at least 4MiB"),
-        (&["--local", "32MiB"], "<PROGRAM>"),
+        (&["--local", "32MiB"][..], "<PROGRAM>"),
         (
-            &["--size", "1GiB", "--local", "32MiB", "--", "true"],
+            &["--size", "1GiB", "--local", "32MiB", "--", "true"][..],
             "cannot be used with",
         ),
     ] {
