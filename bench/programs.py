@@ -3,8 +3,8 @@
 
 programs.py [--programs target/release] [--runs 3] [--at-once 4] [--disk-ms 8] [--json FILE]
 
-The programs are Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, each in a control group with
-half to two thirds of the memory that it needs; then --at-once sorts concurrently, each in its own group. Their output is compared with that of the first
+The programs are Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, to each of which `gleaner-clerk
+run` gives half to two thirds of the memory that it needs; then --at-once sorts concurrently, each with its own limit. Their output is compared with that of the first
 way. A program that fails has no time: POV-Ray ends if one half of it waits ten seconds for the other.
 
 *Borrowed*: swap on a clerk, whose pages are at two standalone memoryds over TCP on loopback, encrypted, with its copy on this machine's disk. *Disk*: swap on nbdkit's
@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from swap import ROOT, small_group, swap
+from swap import ROOT, limited, swap
 
 SOURCES = ROOT / "tests/end_to_end/lending/programs"
 PYTHON = ROOT / ".venv/bin/python"
@@ -113,17 +113,13 @@ def way(name: str, args: argparse.Namespace, folder: Path):
                 yield
 
 
-def run(called: list[tuple[list, Path]], is_limited: bool) -> tuple[float, list[str]] | None:
-    """Seconds until the last program has ended, and their outputs; None if one failed."""
-    with contextlib.ExitStack() as stack:
-        words = [list(map(str, command)) for command, _ in called]
-        if is_limited:
-            groups = [stack.enter_context(small_group(LIMIT_MIB, f"-{number}")) for number in range(len(called))]
-            words = [["sh", "-c", 'echo 0 >"$0" && exec "$@"', group / "cgroup.procs", *command] for group, command in zip(groups, words)]
-        begin = time.monotonic()
-        running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in words]
-        ended = [process.wait() for process in running]
-        seconds = time.monotonic() - begin
+def run(called: list[tuple[list, Path]], clerk: Path | None) -> tuple[float, list[str]] | None:
+    """Seconds until the last program has ended, and their outputs; None if one failed. A clerk's program limits their local memory."""
+    words = [limited(clerk, LIMIT_MIB, command) if clerk else list(map(str, command)) for command, _ in called]
+    begin = time.monotonic()
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in words]
+    ended = [process.wait() for process in running]
+    seconds = time.monotonic() - begin
     if any(ended):
         print(f"{called[0][0][0]} ended with {ended} after {seconds:.1f} s", file=sys.stderr)
         return None
@@ -154,7 +150,7 @@ def main() -> None:
             for name in (name for name in args.ways if name != "disk" or number == 0):
                 with way(name, args, folder):
                     for job, called in jobs.items():
-                        if (ran := run(called, is_limited=name != "memory")) is None:
+                        if (ran := run(called, None if name == "memory" else args.programs / "gleaner-clerk")) is None:
                             continue
                         took, made = ran
                         if plain.setdefault(job, made) != made:

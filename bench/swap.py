@@ -3,7 +3,7 @@
 
 swap.py [--programs target/release] [--socket PATH] [--method fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--json FILE]
 
-A process (swap_faults.c) in a control group with a quarter of the memory that it needs reads its pages in random order and times every
+A process (swap_faults.c) that `gleaner-clerk run` gives a quarter of the memory that it needs reads its pages in random order and times every
 major fault; the kernel's read-ahead is off meanwhile (vm.page-cluster), so that a fault is one page. The swap area is the export of a
 standalone memoryd at a Unix socket, or of the server at --socket. *Read*: pages are only read, and their copies on the device stay
 valid. *Write*: each page is also written, and therefore swapped out again. Nothing is pinned: kernel threads are involved. Root only.
@@ -16,7 +16,6 @@ import os
 import statistics
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,21 +47,9 @@ def swap(clerk: Path, options: list):
         subprocess.run([clerk, "detach", NAME], check=True, stdout=subprocess.DEVNULL)
 
 
-@contextlib.contextmanager
-def small_group(limit_mib: int, ending: str = ""):
-    """A control group with a memory limit: of version 1 if that has the controller, else of version 2."""
-    first = Path("/sys/fs/cgroup/memory")
-    group = (first if (first / "cgroup.procs").exists() else first.parent) / f"gleaner-{NAME}{ending}"
-    group.mkdir()
-    try:
-        limit = next(path for name in ("memory.limit_in_bytes", "memory.max") if (path := group / name).exists())
-        limit.write_text(str(limit_mib << 20))
-        yield group
-    finally:
-        until = time.monotonic() + PATIENCE_S
-        while group.exists() and time.monotonic() < until:
-            with contextlib.suppress(OSError):  # the group is busy until the kernel has removed its process
-                group.rmdir()
+def limited(clerk: Path, local_mib: int, command: list) -> list[str]:
+    """Command that runs another one with this much local memory, the rest in swap."""
+    return list(map(str, [clerk, "run", "--by", "swap", "--local", f"{local_mib}MiB", "--", *command]))
 
 
 @contextlib.contextmanager
@@ -75,10 +62,11 @@ def single_pages():
         READ_AHEAD.write_text(before)
 
 
-def run_once(program: Path, kind: str, group: Path, args: argparse.Namespace) -> dict:
+def run_once(program: Path, kind: str, args: argparse.Namespace) -> dict:
     """Faults of one process."""
-    command = ["sh", "-c", 'echo 0 >"$0" && exec "$@"', group / "cgroup.procs", program, kind, str(args.size_mib << 20), str(args.seconds)]
-    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    # The extra room is for the locked tables.
+    command = limited(args.programs / "gleaner-clerk", args.size_mib // 4 + 8, [program, kind, args.size_mib << 20, args.seconds])
+    ended = subprocess.run(command, capture_output=True, text=True)
     if ended.returncode != 0:
         raise SystemExit(f"swap_faults ended with {ended.returncode}: {ended.stderr}")
     faults_us = sorted(int(line) / 1000 for line in ended.stdout.split())
@@ -108,12 +96,10 @@ def main() -> None:
         method = ["--method", args.method] if args.method else []
         stack.enter_context(swap(args.programs / "gleaner-clerk", ["--socket", socket, *method]))
         stack.enter_context(single_pages())
-        # The extra room is for the locked tables.
-        group = stack.enter_context(small_group(args.size_mib // 4 + 8))
         runs = {kind: [] for kind in ("read", "write")}
         for number in range(args.runs):
             for kind, done in runs.items():
-                done.append(run_once(program, kind, group, args))
+                done.append(run_once(program, kind, args))
             print(f"run {number + 1} of {args.runs}", flush=True)
     rows = {kind: {key: round(statistics.median(run[key] for run in done), 1) for key in done[0]} for kind, done in runs.items()}
     print("| | faults a run | p50 us | p90 us | p99 us | longest us |\n| --- | --- | --- | --- | --- | --- |")

@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use gleaner_policy::eviction::Policy;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ const AFTER_HELP: &str = "\
 Examples:
   gleaner-clerk attach --size 16GiB --swap                  swap on other hosts' memory, configured by /etc/gleaner/clerk.toml
   gleaner-clerk run --size 16GiB                            the device alone, for NBD clients of this machine
+  gleaner-clerk run --local 2GiB -- PROGRAM                 a program with 2 GiB of local memory, the rest in swap
   gleaner-clerk attach --socket /run/pages.sock --swap      swap on the pages of that NBD server
   gleaner-clerk attach --socket /run/pages.sock --name big  a block device, for a file system
   gleaner-clerk attachments                                 all attachments, and how much of each swap uses
@@ -46,14 +48,30 @@ pub(crate) struct GlobalArgs {
 /// Subcommand of the clerk.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a device whose pages are in other hosts' memory, until interrupted; then its contents are lost
+    /// Serve a device whose pages are in other hosts' memory, until interrupted; then its contents are lost. Or run
+    /// a program with little local memory, the rest in swap
     #[command(after_help = "Examples:
   gleaner-clerk run --size 16GiB --recruiter http://127.0.0.1:7484
   gleaner-clerk run --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    pages of an NBD server
-  qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'")]
+  qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'
+  gleaner-clerk run --local 2GiB -- sort -S 8G big    a program with 2 GiB of local memory
+  systemd-run --user --scope -p Delegate=yes gleaner-clerk run --local 2GiB -- PROGRAM    no root
+
+Exit codes with a program: the program's, or 128 plus the number of the signal that ended it
+  125  gleaner-clerk failed; standard error says why
+  126  the program cannot be executed
+  127  the program does not exist")]
     Run {
         #[command(flatten)]
         args: RunArgs,
+        #[command(flatten)]
+        limited: ProgramArgs,
+    },
+    /// Remove a program's control group when standard input ends; `run` starts this command itself
+    #[command(hide = true)]
+    RemoveGroup {
+        /// Folder of the control group
+        group: PathBuf,
     },
     /// Print the state of a running clerk's device
     Status {
@@ -127,6 +145,36 @@ pub(crate) struct RunArgs {
     pub(crate) status_socket: Option<PathBuf>,
 }
 
+/// Program to run with little local memory.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ProgramArgs {
+    /// Means of giving the program memory beyond `--local` [default: swap]
+    #[arg(long, value_enum, requires = "program")]
+    pub(crate) by: Option<Means>,
+    /// Local memory of the program and its children, at least 4MiB; the rest of their memory is in swap
+    #[arg(long, value_name = "SIZE", requires = "program", value_parser = local_size)]
+    pub(crate) local: Option<u64>,
+    /// Control group in which to make the program's [default: the root group as root, else this user's own group]
+    #[arg(long, value_name = "DIR", requires = "program")]
+    pub(crate) cgroup: Option<PathBuf>,
+    /// Print times, memory and page faults at the program's end, even if standard error is no terminal
+    #[arg(long, requires = "program")]
+    pub(crate) report: bool,
+    /// Write times, memory and page faults to a file, as JSON
+    #[arg(long, value_name = "FILE", requires = "program")]
+    pub(crate) json: Option<PathBuf>,
+    /// Program to run, with its arguments
+    #[arg(last = true, requires = "local", conflicts_with_all = ["DeviceArgs", "RunArgs"])]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Means of giving a program more memory than it has locally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Means {
+    // A control group, and the swap that is attached.
+    Swap,
+}
+
 /// The device; all else is in the configuration.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct DeviceArgs {
@@ -185,6 +233,17 @@ pub(crate) enum AttachMethod {
     Kernel,
     /// nbdfuse, and an uncached loop device on its file
     Fuse,
+}
+
+/// Minimum of `--local`: with less, a program spends all its time on its own code's pages.
+const LEAST_LOCAL_BYTES: u64 = 4 << 20;
+
+fn local_size(text: &str) -> Result<u64, String> {
+    let bytes = gleaner_schemas::units::parse_size(text)?;
+    if bytes < LEAST_LOCAL_BYTES {
+        return Err("at least 4MiB".to_owned());
+    }
+    Ok(bytes)
 }
 
 fn detach_timeout(text: &str) -> Result<Duration, String> {

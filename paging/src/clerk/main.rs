@@ -2,6 +2,7 @@
 
 mod args;
 mod attachment;
+mod limited;
 mod run;
 
 use args::{Args, Command};
@@ -38,7 +39,11 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             attachment::commands::detach(&runtime, name.as_deref(), how, json)?;
         }
         Command::Attachments { json } => attachment::commands::attachments(&runtime, json)?,
-        Command::Run { args } => run::run(&args)?,
+        Command::Run { args, limited } => match limited.local {
+            Some(local_bytes) => return Ok(limited::run(&limited, local_bytes, &runtime)),
+            None => run::run(&args)?,
+        },
+        Command::RemoveGroup { group } => limited::remove_group(&group)?,
         Command::Status {
             status_socket,
             json,

@@ -2,6 +2,8 @@
 //! of memory, file systems, and undoing everything whatever happened to the server. Needs root; one test at a
 //! time, since swap belongs to the whole machine.
 
+mod limited;
+
 use crate::bystanders::swap_in_all_but;
 use crate::host::MIB;
 use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for, wait_for_some};

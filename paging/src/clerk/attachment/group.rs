@@ -79,7 +79,8 @@ pub(crate) fn remove(group: &Path) -> Result<(), AttachError> {
     })
 }
 
-fn members(group: &Path) -> Result<Vec<u32>, AttachError> {
+/// Ids of the group's processes; none if the group does not exist.
+pub(crate) fn members(group: &Path) -> Result<Vec<u32>, AttachError> {
     let path = group.join("cgroup.procs");
     match fs::read_to_string(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

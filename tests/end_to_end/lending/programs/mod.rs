@@ -11,89 +11,16 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const MIB: u64 = 1 << 20;
-/// Memory limit of each program. Each program needs at least twice as much.
-const LIMIT_BYTES: u64 = 48 * MIB;
+/// Local memory of each program. Each program needs at least twice as much.
+const LOCAL: &str = "48MiB";
 /// The test counts only if each program has at least this many bytes on the clerk's device at some time.
 const LEAST_SWAPPED_BYTES: u64 = 16 * MIB;
 const RATE: &str = "1gbit";
 
-/// A control group with little memory. Its programs wait for memory instead of being killed.
-///
-/// While most of a group is in swap, the kernel may find nothing to reclaim for a moment. It would then kill
-/// the program, and this test is not about that. Control groups of version 1 have a switch against it; those
-/// of version 2 have a limit that only slows programs down (Documentation/admin-guide: cgroup-v1/memory.rst
-/// and cgroup-v2.rst).
-struct Group {
-    path: PathBuf,
-    is_first: bool,
-}
-
-impl Group {
-    fn new() -> Self {
-        let first = Path::new("/sys/fs/cgroup/memory");
-        let is_first = first.join("cgroup.procs").exists();
-        let root = if is_first {
-            first
-        } else {
-            Path::new("/sys/fs/cgroup")
-        };
-        let path = root.join(format!("gleaner-programs-{}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        let group = Self { path, is_first };
-        group.limit(LIMIT_BYTES);
-        if is_first {
-            fs::write(group.path.join("memory.oom_control"), "1").unwrap();
-        }
-        group
-    }
-
-    fn limit(&self, bytes: u64) {
-        let limit = if self.is_first {
-            "memory.limit_in_bytes"
-        } else {
-            "memory.high"
-        };
-        // Lowering the limit fails while nothing can be reclaimed. The error is ignored, since a later call
-        // succeeds.
-        let _ = fs::write(self.path.join(limit), bytes.to_string());
-    }
-
-    /// If programs wait for memory, gives them a little more for a moment.
-    fn relieve(&self) {
-        if !self.is_first {
-            return;
-        }
-        let state = fs::read_to_string(self.path.join("memory.oom_control")).unwrap();
-        if state.contains("under_oom 1") {
-            self.limit(LIMIT_BYTES + MIB);
-        }
-        self.limit(LIMIT_BYTES);
-    }
-
-    /// Command that runs in the group from the start, so that all its pages count.
-    fn command(&self, words: &[String]) -> Command {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", r#"echo 0 >"$0" && exec "$@""#])
-            .arg(self.path.join("cgroup.procs"))
-            .args(words);
-        command
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Removing fails until the kernel has removed the group's processes.
-        wait_for("the group to be empty", || {
-            fs::remove_dir(&self.path).is_ok()
-        });
-    }
-}
-
-/// A process that is killed when the guard is dropped.
+/// A process that is killed when the guard is dropped, and a limited program with it.
 struct ProgramGuard(Child);
 
 impl Drop for ProgramGuard {
@@ -188,20 +115,15 @@ impl NamedProgram {
     /// Runs the program with little memory. Once it has swapped, runs `meanwhile`. Returns the program's
     /// result, and the maximum number of bytes that it had in swap.
     fn on(&self, swap: &Swap, meanwhile: impl FnOnce()) -> (Vec<u8>, u64) {
-        let group = Group::new();
-        let mut command = group.command(&self.words);
+        let mut command = swap.here();
+        command.args(["run", "--by", "swap", "--local", LOCAL, "--"]);
+        command.args(&self.words);
         let said = swap.lenders.file("said");
         let file = fs::File::create(&said).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let mut running = ProgramGuard(command.stderr(file).spawn().unwrap());
         let (mut most_bytes, mut meanwhile, mut ended) = (0, Some(meanwhile), None);
         wait_for(self.name, || {
-            // A program that waits for memory stands still until it is relieved. So this is done often, and
-            // the amount of swap, which takes longer to read, is read less often.
-            for _ in 0..20 {
-                group.relieve();
-                std::thread::sleep(Duration::from_millis(1));
-            }
             most_bytes = most_bytes.max(swap.used_bytes());
             if most_bytes >= LEAST_SWAPPED_BYTES
                 && let Some(meanwhile) = meanwhile.take()
