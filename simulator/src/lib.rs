@@ -5,7 +5,7 @@
 //! gives the same results, byte for byte.
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `cache`, `streams`, `dodo`,
-//! `hosts`, `applications`, `event`, `request`.
+//! `hosts`, `applications`, `queueing`, `event`, `request`.
 
 pub mod applications;
 pub mod cache;
@@ -13,6 +13,7 @@ mod calibrate;
 pub mod dodo;
 pub mod event;
 pub mod hosts;
+pub mod queueing;
 mod request;
 pub mod streams;
 pub mod sweep;
