@@ -6,13 +6,14 @@
 //!                                                   └ change: against the week before
 //! ```
 //!
-//! [`Comparison`] makes another page from the same parts: it compares policies by gain and cost.
+//! [`Comparison`] and [`LinePage`] make other pages from the same parts: one compares policies by gain and cost, the
+//! other one has figures of lines.
 //!
 //! A page is a list of sections, each for one reader's question; a section is a list of sentences, figures
 //! and tables ([`page`]). The writers know nothing about memory. CSV and JSON have every table of the sections
 //! with all rows; Markdown is a short form.
 //!
-//! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
+//! Rooms, from the top; each uses only those after it: `anonymous`, `lines`, `comparison`, `index`, `write`,
 //! `document`, `headline`, `hosts`, `method`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
 //! `names`, `options`, `page`, `wording`.
 
@@ -26,6 +27,7 @@ mod headline;
 mod hosts;
 mod imported;
 mod index;
+mod lines;
 mod method;
 mod names;
 mod options;
@@ -40,6 +42,7 @@ pub use comparison::{ComparedGroup, ComparedMeasure, ComparedRow, ComparedUnit, 
 use document::Page;
 use gleaner_schemas::findings::Findings;
 pub use index::{IndexEntry, index};
+pub use lines::{FigureLine, LineAxis, LineCell, LinePage, LineSection};
 pub use options::{Options, Span};
 pub use write::csv::TableFile;
 

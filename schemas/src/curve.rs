@@ -89,7 +89,7 @@ pub struct Recorder {
     pub name: String,
     /// Processes that were recorded: the program, and those that it forked.
     pub processes_count: u64,
-    /// Threads that were recorded. The distances of several threads are off by at most 32 pages for each other thread.
+    /// Threads that were recorded. The 32 pages that each of them used last always count as in memory.
     pub threads_count: u64,
     /// True if the pages of instructions count, too.
     pub has_code: bool,

@@ -185,6 +185,19 @@ pub(crate) enum StreamFormat {
     Lackey,
 }
 
+impl StreamFormat {
+    /// Returns true if the objects are blocks of volumes.
+    pub(crate) fn is_of_blocks(self) -> bool {
+        matches!(self, Self::Spc | Self::Blocks | Self::Lackey)
+    }
+
+    /// Name on the command line.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 /// Finds a table of the dataset by its name.
 fn table(name: &str) -> Result<Table, String> {
     rows::table(name).ok_or_else(|| {

@@ -29,11 +29,7 @@ pub(super) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
 /// from a simulated program.)
 pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;
-    let is_of_blocks = matches!(
-        format,
-        StreamFormat::Spc | StreamFormat::Blocks | StreamFormat::Lackey
-    );
-    if asked.block.is_some() && !is_of_blocks {
+    if asked.block.is_some() && !format.is_of_blocks() {
         bail!("--block does not apply to this format, whose objects are named");
     }
     if asked.stream_params.is_some() && format != StreamFormat::Csv {

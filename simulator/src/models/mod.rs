@@ -13,4 +13,6 @@ pub mod verghese_rosenblum;
 pub use paging::PagingTimes;
 pub use prediction::{Unpredictable, predict};
 pub use program::ProgramCurve;
-pub use technology::{Estimate, Granularity, Queueing, Rate, SHIPPED_TECHNOLOGIES, Technology, TechnologyError};
+pub use technology::{
+    Estimate, Granularity, Queueing, Rate, SHIPPED_TECHNOLOGIES, Technology, TechnologyError,
+};

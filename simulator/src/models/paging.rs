@@ -41,7 +41,11 @@ impl PagingTimes {
         }
         let per_s = |pages: f64| pages / self.cpu_s;
         let is_frequent = per_s(self.page_ins.max(self.page_outs)) >= 1.0;
-        let unit_s = if is_frequent { SHORT_UNIT_S } else { LONG_UNIT_S };
+        let unit_s = if is_frequent {
+            SHORT_UNIT_S
+        } else {
+            LONG_UNIT_S
+        };
         let page_in_units = per_s(self.page_ins) * unit_s;
         let paging = RemotePaging {
             page_ins_per_work_unit: page_in_units.max(PAGE_INS.0),
@@ -82,16 +86,26 @@ mod tests {
     };
 
     fn near(found: f64, expected: f64) {
-        assert!((found / expected - 1.0).abs() < 1e-6, "{found}, not {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 1e-6,
+            "{found}, not {expected}"
+        );
     }
 
     #[test]
     fn one_process_waits_for_nobody() {
         near(MYRNOW.slowdown(1).unwrap(), 2.0);
         near(MYRNOW.slowdown_alone(), 2.0);
-        let rare = PagingTimes { page_ins: 1e-5, ..MYRNOW };
+        let rare = PagingTimes {
+            page_ins: 1e-5,
+            ..MYRNOW
+        };
         assert!((rare.slowdown(1).unwrap() - 1.0).abs() < 1e-8);
-        let none = PagingTimes { page_ins: 0.0, page_outs: 5.0, ..MYRNOW };
+        let none = PagingTimes {
+            page_ins: 0.0,
+            page_outs: 5.0,
+            ..MYRNOW
+        };
         near(none.slowdown(4).unwrap(), 1.0);
     }
 
@@ -102,7 +116,10 @@ mod tests {
         let ten = MYRNOW.slowdown(10).unwrap();
         assert!(two > 2.0 && ten > two, "{two} {ten}");
         assert!(ten >= 10.0 * 10_000.0 / 12_500.0, "{ten}");
-        let with_page_outs = PagingTimes { page_outs: 5_000.0, ..MYRNOW };
+        let with_page_outs = PagingTimes {
+            page_outs: 5_000.0,
+            ..MYRNOW
+        };
         assert!(with_page_outs.slowdown(1).unwrap() > 2.0);
     }
 }

@@ -30,7 +30,9 @@ pub enum Unpredictable {
         local_bytes: u64,
     },
     /// Cache lines need a curve of cache misses.
-    #[error("{technology} moves cache lines, whose misses the curve has not: record the program with --of misses")]
+    #[error(
+        "{technology} moves cache lines, whose misses the curve has not: record the program with --of misses"
+    )]
     NoMisses {
         /// Name of the technology.
         technology: String,
@@ -103,7 +105,9 @@ pub fn predict(
         Granularity::Line => by_line(program, technology, memory_pages, end),
     };
     let expected = parts(local_pages, End::Value)?;
-    let low = parts(local_pages, End::Low)?.slowdown.min(expected.slowdown);
+    let low = parts(local_pages, End::Low)?
+        .slowdown
+        .min(expected.slowdown);
     let worst = parts(local_pages * WORST_MEMORY_SHARE, End::High)?;
     let high = worst.slowdown.max(expected.slowdown);
     let bound_by = if expected.link > expected.latency.max(1.0) {
@@ -139,7 +143,9 @@ fn by_page(
 ) -> Result<Parts, Unpredictable> {
     let curve = program.0;
     let delay_us = end.of(technology.software_us) + end.of(Some(technology.latency_us));
-    let link_us = technology.link_mbit_per_s.map_or(0.0, |rate| rate.us(curve.page_bytes));
+    let link_us = technology
+        .link_mbit_per_s
+        .map_or(0.0, |rate| rate.us(curve.page_bytes));
     let times = PagingTimes {
         cpu_s: curve.native_cpu_s,
         page_ins: program.reuse_faults(memory_pages),
@@ -149,10 +155,12 @@ fn by_page(
     };
     let queue = |times: &PagingTimes| match technology.queueing {
         Queueing::None => Ok(times.slowdown_alone()),
-        Queueing::Link => times.slowdown(processes).map_err(|source| Unpredictable::Queueing {
-            technology: technology.name.clone(),
-            source,
-        }),
+        Queueing::Link => times
+            .slowdown(processes)
+            .map_err(|source| Unpredictable::Queueing {
+                technology: technology.name.clone(),
+                source,
+            }),
     };
     let slowdown = queue(&times)?;
     let without = queue(&PagingTimes {

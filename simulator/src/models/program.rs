@@ -16,13 +16,17 @@ impl ProgramCurve<'_> {
     /// Reuse faults with this memory. Between the curve's points they are interpolated.
     #[must_use]
     pub fn reuse_faults(&self, memory_pages: f64) -> f64 {
-        self.at(memory_pages, |at| self.0.faults.get(at).map(|point| point.reuse_count))
+        self.at(memory_pages, |at| {
+            self.0.faults.get(at).map(|point| point.reuse_count)
+        })
     }
 
     /// Written pages that leave this memory.
     #[must_use]
     pub fn write_backs(&self, memory_pages: f64) -> f64 {
-        self.at(memory_pages, |at| self.0.faults.get(at).map(|point| point.write_backs_count))
+        self.at(memory_pages, |at| {
+            self.0.faults.get(at).map(|point| point.write_backs_count)
+        })
     }
 
     fn at(&self, memory_pages: f64, count: impl Fn(usize) -> Option<u64>) -> f64 {
@@ -108,6 +112,9 @@ mod tests {
         assert_eq!(program.write_backs(48.0), 1200.0);
         let touched = [0.0, 1.0, 50.0, 75.0, 500.0].map(|m| program.references_to_first(m));
         assert_eq!(touched, [0.0, 10.0, 500.0, 550.0, 600.0]);
-        assert_eq!((program.least_pages(), program.share_pages(0.5)), (32, 50.0));
+        assert_eq!(
+            (program.least_pages(), program.share_pages(0.5)),
+            (32, 50.0)
+        );
     }
 }

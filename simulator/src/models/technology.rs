@@ -176,14 +176,23 @@ impl Technology {
                 let (Some(local), Some(overlap)) = (self.local_us, self.overlap) else {
                     return refuse("line", "needs local_us and overlap");
                 };
-                if !self.line_bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes <= 4096) {
+                if !self
+                    .line_bytes
+                    .is_some_and(|bytes| bytes.is_power_of_two() && bytes <= 4096)
+                {
                     return refuse("line", "needs line_bytes: a power of two, at most 4096");
                 }
-                if self.software_us.is_some() || self.link_mbit_per_s.is_some() || self.queueing == Queueing::Link {
+                if self.software_us.is_some()
+                    || self.link_mbit_per_s.is_some()
+                    || self.queueing == Queueing::Link
+                {
                     return refuse("line", "has no software_us and no link");
                 }
                 if overlap.low < 1.0 || local.high > self.latency_us.low {
-                    return refuse("line", "needs an overlap of 1 or more, and a latency_us above local_us");
+                    return refuse(
+                        "line",
+                        "needs an overlap of 1 or more, and a latency_us above local_us",
+                    );
                 }
             }
         }
@@ -230,12 +239,19 @@ mod tests {
     fn shipped_files_are_technologies() {
         for (name, text) in SHIPPED_TECHNOLOGIES {
             let technology = Technology::parse(name, text).unwrap();
-            assert!(!technology.source.is_empty() && !technology.label.is_empty(), "{name}");
+            assert!(
+                !technology.source.is_empty() && !technology.label.is_empty(),
+                "{name}"
+            );
             assert_eq!(Technology::shipped_text(name), Some(text));
         }
         let page_us = |name| {
             let text = Technology::shipped_text(name).unwrap();
-            Technology::parse(name, text).unwrap().link_mbit_per_s.unwrap().us(4096)
+            Technology::parse(name, text)
+                .unwrap()
+                .link_mbit_per_s
+                .unwrap()
+                .us(4096)
         };
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 0.005, "{found}");
         near(page_us("myrnow"), 80.0);
@@ -251,14 +267,42 @@ mod tests {
         for (from, to, found) in [
             ("link_mbit_per_s = 10000", "link_mbit_per_s = 0", "line 9"),
             ("link_mbit_per_s = 10000", "link_mbit_per_s = -1", "no rate"),
-            ("link_mbit_per_s = 10000", "link_mbit_per_s = nan", "no rate"),
-            ("link_mbit_per_s = 10000", "link_mbit_per_s = inf", "no rate"),
+            (
+                "link_mbit_per_s = 10000",
+                "link_mbit_per_s = nan",
+                "no rate",
+            ),
+            (
+                "link_mbit_per_s = 10000",
+                "link_mbit_per_s = inf",
+                "no rate",
+            ),
             ("link_mbit_per_s = 10000\n", "", "needs link_mbit_per_s"),
-            ("latency_us = [20, 10, 40]", "latency_us = [5, 10, 40]", "line 8"),
-            ("latency_us = [20, 10, 40]", "latency_us = [20, -1, 40]", "no value with its range"),
-            ("latency_us = [20, 10, 40]", "latency_us = [20, 10, 1e300]", "no value with its range"),
-            ("latency_us = [20, 10, 40]", "latency_us = [20, 10]", "line 8"),
-            ("granularity = \"page\"", "granularity = \"line\"", "needs local_us"),
+            (
+                "latency_us = [20, 10, 40]",
+                "latency_us = [5, 10, 40]",
+                "line 8",
+            ),
+            (
+                "latency_us = [20, 10, 40]",
+                "latency_us = [20, -1, 40]",
+                "no value with its range",
+            ),
+            (
+                "latency_us = [20, 10, 40]",
+                "latency_us = [20, 10, 1e300]",
+                "no value with its range",
+            ),
+            (
+                "latency_us = [20, 10, 40]",
+                "latency_us = [20, 10]",
+                "line 8",
+            ),
+            (
+                "granularity = \"page\"",
+                "granularity = \"line\"",
+                "needs local_us",
+            ),
             ("granularity = \"page\"", "granularity = \"word\"", "line 5"),
             ("label", "lable", "line 1"),
             ("evidence = \"assumed\"", "evidence = \"heard\"", "line 3"),
@@ -266,7 +310,10 @@ mod tests {
             assert!(text.contains(from), "{from}");
             let error = Technology::parse("mine", &text.replacen(from, to, 1)).unwrap_err();
             let error = error.to_string();
-            assert!(error.starts_with("mine: ") && error.contains(found), "{to}: {error}");
+            assert!(
+                error.starts_with("mine: ") && error.contains(found),
+                "{to}: {error}"
+            );
         }
         let lines = Technology::shipped_text("cxl-direct").unwrap();
         for (from, to) in [
@@ -276,7 +323,10 @@ mod tests {
             ("queueing = \"none\"", "queueing = \"link\""),
         ] {
             assert!(lines.contains(from), "{from}");
-            assert!(Technology::parse("mine", &lines.replacen(from, to, 1)).is_err(), "{to}");
+            assert!(
+                Technology::parse("mine", &lines.replacen(from, to, 1)).is_err(),
+                "{to}"
+            );
         }
     }
 }

@@ -5,7 +5,9 @@
 //! these; nothing is evicted before a further page comes, so the faults of the start are exactly the other pages.
 
 use super::program::ProgramCurve;
-use crate::queueing::{Centre, ClosedChain, Discipline, Network, QueueingError, Stage, exact_solution};
+use crate::queueing::{
+    Centre, ClosedChain, Discipline, Network, QueueingError, Stage, exact_solution,
+};
 
 /// Instructions per second of the papers' machine: 300 MHz, one in each cycle (assumed: the paper prints no rate).
 const INSTRUCTIONS_PER_S: f64 = 300e6;
@@ -32,7 +34,11 @@ pub fn local_s(program: ProgramCurve<'_>) -> Option<f64> {
 /// Slowdown where a page is local for ever if it is one of those touched first (the NUMA models), and a miss to
 /// another page takes `remote_miss_s`. `None` as for [`local_s`].
 #[must_use]
-pub fn numa_slowdown(program: ProgramCurve<'_>, local_pages: f64, remote_miss_s: f64) -> Option<f64> {
+pub fn numa_slowdown(
+    program: ProgramCurve<'_>,
+    local_pages: f64,
+    remote_miss_s: f64,
+) -> Option<f64> {
     let local_s = local_s(program)?;
     let all = program.references_to_first(program.0.footprint_pages as f64);
     let remote = (all - program.references_to_first(local_pages)).max(0.0);
@@ -59,14 +65,21 @@ pub fn shared_cpu_slowdown(
         centre("link", Discipline::Fcfs),
         centre("delay", Discipline::Delay),
     ];
-    let times = [cpu_between_faults_s, link_s, delay_s].into_iter().enumerate();
+    let times = [cpu_between_faults_s, link_s, delay_s]
+        .into_iter()
+        .enumerate();
     let chain = ClosedChain {
         name: "processes".to_owned(),
         customers: processes,
-        route: times.map(|(at, service_s)| Stage::at(at, service_s)).collect(),
+        route: times
+            .map(|(at, service_s)| Stage::at(at, service_s))
+            .collect(),
     };
     let solution = exact_solution(&Network::new(centres, vec![chain], Vec::new())?)?;
-    let faults_per_s = solution.closed.first().map_or(0.0, |chain| chain.throughput_per_s);
+    let faults_per_s = solution
+        .closed
+        .first()
+        .map_or(0.0, |chain| chain.throughput_per_s);
     Ok(1.0 / (faults_per_s * cpu_between_faults_s))
 }
 
@@ -79,9 +92,18 @@ mod tests {
     fn processes_on_one_cpu() {
         // CPU time between faults / 80 / 20 µs; two processes of 100 µs were worked by hand: X = 1/200, queues of 0.5
         // and 0.4, then 150 + 112 + 20 = 282 µs for two.
-        for (processes, cpu_us, expected) in [(1, 100.0, 2.0), (2, 200.0, 1.137), (2, 100.0, 1.410), (2, 50.0, 2.093), (4, 100.0, 1.151)] {
+        for (processes, cpu_us, expected) in [
+            (1, 100.0, 2.0),
+            (2, 200.0, 1.137),
+            (2, 100.0, 1.410),
+            (2, 50.0, 2.093),
+            (4, 100.0, 1.151),
+        ] {
             let found = shared_cpu_slowdown(processes, cpu_us * 1e-6, 80e-6, 20e-6).unwrap();
-            assert!((found - expected).abs() < 6e-4, "{processes}, {cpu_us}: {found}, not {expected}");
+            assert!(
+                (found - expected).abs() < 6e-4,
+                "{processes}, {cpu_us}: {found}, not {expected}"
+            );
         }
     }
 
@@ -108,17 +130,29 @@ mod tests {
             instructions_count: Some(300_000_000),
             misses_of_bytes: Some(1 << 20),
             first_touch: vec![
-                FirstTouch { pages: 1, references_count: 1_000_000 },
-                FirstTouch { pages: 2, references_count: 3_000_000 },
+                FirstTouch {
+                    pages: 1,
+                    references_count: 1_000_000,
+                },
+                FirstTouch {
+                    pages: 2,
+                    references_count: 3_000_000,
+                },
             ],
             ..Curve::default()
         };
         let program = ProgramCurve(&curve);
         assert_eq!(local_s(program), Some(1.9)); // 1 s, and 3,000,000 × 300 ns
         let slowdown = numa_slowdown(program, 1.0, 1.2e-6).unwrap();
-        assert!((slowdown - (1.0 + 2.0 * 0.9 / 1.9)).abs() < 1e-12, "{slowdown}");
+        assert!(
+            (slowdown - (1.0 + 2.0 * 0.9 / 1.9)).abs() < 1e-12,
+            "{slowdown}"
+        );
         assert_eq!(numa_slowdown(program, 2.0, 1.2e-6), Some(1.0));
-        let of_references = Curve { misses_of_bytes: None, ..curve };
+        let of_references = Curve {
+            misses_of_bytes: None,
+            ..curve
+        };
         assert_eq!(local_s(ProgramCurve(&of_references)), None);
     }
 }

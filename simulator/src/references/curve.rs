@@ -11,7 +11,7 @@ const STEPS: u64 = 100;
 
 /// Facts about a recording and its program that the references do not show.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct RunFacts {
     /// Name of the program, without its arguments.
     pub program: String,
     /// CPU time of a native run, in seconds.
@@ -51,7 +51,7 @@ pub fn memory_sizes(least: u64, footprint_pages: u64) -> Vec<u64> {
 
 /// Makes the document of a curve. `sizes` and `faults` belong together.
 #[must_use]
-pub fn curve(measured: Measured, sizes: &[u64], faults: &[Faults], profile: Profile) -> Curve {
+pub fn curve(measured: RunFacts, sizes: &[u64], faults: &[Faults], profile: Profile) -> Curve {
     let footprint_pages = profile.footprint_pages();
     let (windows, first_touches) = profile.finish();
     let point = |(size, faults): (&u64, &Faults)| FaultPoint {
@@ -123,11 +123,22 @@ mod tests {
 
     #[test]
     fn many_windows_become_their_largest() {
-        let sizes = (0..2500).map(|at| (f64::from(at) * 10.0, u64::from(at % 3 == 0))).collect();
-        let sets = thinned(Windows { window_ms: Some(10), sizes });
+        let sizes = (0..2500)
+            .map(|at| (f64::from(at) * 10.0, u64::from(at % 3 == 0)))
+            .collect();
+        let sets = thinned(Windows {
+            window_ms: Some(10),
+            sizes,
+        });
         assert_eq!(sets.len(), 834);
         assert!(sets.iter().all(|set| set.pages == 1));
         assert_eq!(sets[1].time_ms, 30.0);
-        assert!(thinned(Windows { window_ms: None, sizes: Vec::new() }).is_empty());
+        assert!(
+            thinned(Windows {
+                window_ms: None,
+                sizes: Vec::new()
+            })
+            .is_empty()
+        );
     }
 }

@@ -28,7 +28,7 @@ mod trace;
 mod working_sets;
 
 pub use counts::{Faults, MissCounts};
-pub use curve::{Measured, curve, memory_sizes};
+pub use curve::{RunFacts, curve, memory_sizes};
 pub use distances::StackDistances;
 pub use error::ReferencesError;
 pub use first_touches::FirstTouches;
@@ -36,7 +36,7 @@ pub use profile::Profile;
 pub use records::{Control, LIST_PAGES, PAGE_BYTES, Recording};
 pub use shards::Shards;
 pub use stored::{parse_curve, read_curve};
-pub use trace::{Analysed, analyse, estimate};
+pub use trace::{StreamAnalysis, analyse, estimate};
 pub use working_sets::WorkingSets;
 
 #[cfg(test)]

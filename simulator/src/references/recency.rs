@@ -92,9 +92,7 @@ impl Recency {
         let stamps = 0..self.next;
         let is_newest =
             move |stamp: &usize| self.newest[stamp / WORD_BITS] >> (stamp % WORD_BITS) & 1 == 1;
-        stamps
-            .filter(is_newest)
-            .map(move |stamp| self.pages[stamp])
+        stamps.filter(is_newest).map(move |stamp| self.pages[stamp])
     }
 
     /// Number of pages whose stamps are in the words before this one.

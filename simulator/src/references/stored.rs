@@ -47,31 +47,59 @@ pub fn parse_curve(text: &[u8], path: &Path) -> Result<Curve, ReferencesError> {
     Ok(curve)
 }
 
-type Wrong = (String, String);
+type KeyFault = (String, String);
 
-fn wrong(key: impl Into<String>, found: impl Into<String>) -> Result<(), Wrong> {
+fn wrong(key: impl Into<String>, found: impl Into<String>) -> Result<(), KeyFault> {
     Err((key.into(), found.into()))
 }
 
 /// Checks the values; the error is a key, and a description of its fault.
-fn check(curve: &Curve) -> Result<(), Wrong> {
+fn check(curve: &Curve) -> Result<(), KeyFault> {
     if curve.curve_version != CURVE_VERSION {
-        let found = format!("is {}, and only {CURVE_VERSION} is read", curve.curve_version);
+        let found = format!(
+            "is {}, and only {CURVE_VERSION} is read",
+            curve.curve_version
+        );
         return wrong("curve_version", found);
     }
-    for (key, seconds) in [("native_cpu_s", curve.native_cpu_s), ("native_wall_s", curve.native_wall_s)] {
+    for (key, seconds) in [
+        ("native_cpu_s", curve.native_cpu_s),
+        ("native_wall_s", curve.native_wall_s),
+    ] {
         if !(0.0..=MOST_S).contains(&seconds) {
-            return wrong(key, format!("is {seconds}, and should be a number of seconds"));
+            return wrong(
+                key,
+                format!("is {seconds}, and should be a number of seconds"),
+            );
         }
     }
     if !curve.page_bytes.is_power_of_two() || !(512..=1 << 31).contains(&curve.page_bytes) {
-        return wrong("page_bytes", format!("is {}, and should be a power of two from 512 to 2^31", curve.page_bytes));
+        return wrong(
+            "page_bytes",
+            format!(
+                "is {}, and should be a power of two from 512 to 2^31",
+                curve.page_bytes
+            ),
+        );
     }
-    if curve.footprint_pages.checked_mul(curve.page_bytes).is_none() {
-        return wrong("footprint_pages", format!("is {}: more than any machine has", curve.footprint_pages));
+    if curve
+        .footprint_pages
+        .checked_mul(curve.page_bytes)
+        .is_none()
+    {
+        return wrong(
+            "footprint_pages",
+            format!("is {}: more than any machine has", curve.footprint_pages),
+        );
     }
     if !(curve.sampled_share > 0.0 && curve.sampled_share <= 1.0) {
-        return wrong("sampled_share", format!("is {}, and should be above 0 and at most 1", curve.sampled_share));
+        return wrong(
+            "sampled_share",
+            format!(
+                "is {}, and should be above 0 and at most 1",
+                curve.sampled_share
+            ),
+        );
     }
     check_faults(curve)?;
     check_windows(curve)?;
@@ -86,7 +114,7 @@ fn check(curve: &Curve) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn check_faults(curve: &Curve) -> Result<(), Wrong> {
+fn check_faults(curve: &Curve) -> Result<(), KeyFault> {
     if curve.faults.is_empty() {
         return wrong("faults", "has no points");
     }
@@ -96,17 +124,23 @@ fn check_faults(curve: &Curve) -> Result<(), Wrong> {
             return wrong(format!("faults[{}].memory_pages", at + 1), "does not rise");
         }
         if after.reuse_count > before.reuse_count {
-            return wrong(format!("faults[{}].reuse_count", at + 1), "rises with the memory");
+            return wrong(
+                format!("faults[{}].reuse_count", at + 1),
+                "rises with the memory",
+            );
         }
     }
     Ok(())
 }
 
-fn check_windows(curve: &Curve) -> Result<(), Wrong> {
+fn check_windows(curve: &Curve) -> Result<(), KeyFault> {
     for (at, window) in curve.windows.iter().enumerate() {
         let is_time = window.time_ms >= 0.0 && window.time_ms <= MOST_S * 1000.0;
         if !is_time {
-            return wrong(format!("windows[{at}].time_ms"), format!("is {}", window.time_ms));
+            return wrong(
+                format!("windows[{at}].time_ms"),
+                format!("is {}", window.time_ms),
+            );
         }
     }
     for (at, pair) in curve.windows.windows(2).enumerate() {

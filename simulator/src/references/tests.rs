@@ -66,10 +66,20 @@ const WORKED: [(u64, bool); 8] = [
 fn an_example_worked_by_hand() {
     let (faults, footprint) = counted(&WORKED, &[1, 2, 3, 4]);
     assert_eq!(footprint, 4);
-    assert_eq!(faults.iter().map(|(reuse, _)| *reuse).collect::<Vec<u64>>(), [4, 4, 2, 0]);
-    assert_eq!(faults.iter().map(|(_, back)| *back).collect::<Vec<u64>>(), [3, 3, 1, 0]);
+    assert_eq!(
+        faults.iter().map(|(reuse, _)| *reuse).collect::<Vec<u64>>(),
+        [4, 4, 2, 0]
+    );
+    assert_eq!(
+        faults.iter().map(|(_, back)| *back).collect::<Vec<u64>>(),
+        [3, 3, 1, 0]
+    );
     // With a warm start: the first m pages are in memory.
-    let warm: Vec<u64> = faults.iter().zip(1..).map(|((reuse, _), m)| reuse + (footprint - m)).collect();
+    let warm: Vec<u64> = faults
+        .iter()
+        .zip(1..)
+        .map(|((reuse, _), m)| reuse + (footprint - m))
+        .collect();
     assert_eq!(warm, [7, 6, 3, 0]);
 }
 
@@ -118,7 +128,9 @@ proptest! {
 fn a_sample_is_near_the_exact_curve() {
     let mut state = 1_u64;
     let mut random = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as f64 / f64::from(1_u32 << 31)
     };
     let asked: Vec<(u64, bool)> = (0..400_000)

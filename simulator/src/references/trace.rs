@@ -10,7 +10,7 @@ use crate::streams::{Objects, StreamError, StreamRequest};
 
 /// An analysed stream.
 #[derive(Debug)]
-pub struct Analysed {
+pub struct StreamAnalysis {
     /// Faults and write-backs of the sizes that were asked for.
     pub sizes: Vec<u64>,
     /// Faults of each of `sizes`.
@@ -35,13 +35,13 @@ pub fn analyse(
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
     sizes: impl FnOnce(u64) -> Vec<u64>,
     mut progress: impl FnMut(u64),
-) -> Result<Analysed, ReferencesError> {
+) -> Result<StreamAnalysis, ReferencesError> {
     let mut stack = StackDistances::default();
     let (profile, references) = pass(stream, &mut progress, |page, request| {
         stack.reference(page, request.request.is_write);
     })?;
     let sizes = sizes(profile.footprint_pages());
-    Ok(Analysed {
+    Ok(StreamAnalysis {
         faults: stack.finish().at(&sizes),
         sizes,
         profile,
@@ -60,7 +60,7 @@ pub fn estimate(
     seed: u64,
     sizes: impl FnOnce(u64) -> Vec<u64>,
     mut progress: impl FnMut(u64),
-) -> Result<Analysed, ReferencesError> {
+) -> Result<StreamAnalysis, ReferencesError> {
     let mut shards = Shards::new(seed);
     let (profile, references) = pass(stream, &mut progress, |_, request| {
         let request = request.request;
@@ -68,7 +68,7 @@ pub fn estimate(
     })?;
     let sizes = sizes(profile.footprint_pages());
     let sampled_share = shards.sampled_share();
-    Ok(Analysed {
+    Ok(StreamAnalysis {
         faults: shards.finish(&sizes),
         sizes,
         profile,

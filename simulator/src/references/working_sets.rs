@@ -58,7 +58,9 @@ impl WorkingSets {
         let window_ms = self.window_ns as f64 / 1e6;
         let begin_ms = |window: u32| f64::from(window - 1) * window_ms;
         let sizes = self.sizes.into_iter();
-        sizes.map(|(window, pages)| (begin_ms(window), pages)).collect()
+        sizes
+            .map(|(window, pages)| (begin_ms(window), pages))
+            .collect()
     }
 }
 
@@ -71,7 +73,16 @@ mod tests {
     #[test]
     fn windows_without_references_are_left_out() {
         let mut sets = WorkingSets::new(10_000_000);
-        for (page, at_ms) in [(0, 0), (1, 3), (0, 9), (1, 12), (1, 11), (2, 45), (3, 44), (4, 2)] {
+        for (page, at_ms) in [
+            (0, 0),
+            (1, 3),
+            (0, 9),
+            (1, 12),
+            (1, 11),
+            (2, 45),
+            (3, 44),
+            (4, 2),
+        ] {
             sets.reference(page, at_ms * 1_000_000);
         }
         // Page 4 comes late, and counts in the present window.

@@ -20,7 +20,12 @@ fn curve(faults: u64) -> Curve {
         page_bytes: 4096,
         footprint_pages: 1000,
         faults: vec![point(32, 3 * faults), point(500, faults), point(1000, 0)],
-        first_touch: [1, 500, 1000].map(|pages| FirstTouch { pages, references_count: pages * 1000 }).to_vec(),
+        first_touch: [1, 500, 1000]
+            .map(|pages| FirstTouch {
+                pages,
+                references_count: pages * 1000,
+            })
+            .to_vec(),
         ..Curve::default()
     }
 }
@@ -30,13 +35,22 @@ const HALF_BYTES: u64 = 500 * 4096;
 #[test]
 fn times_double_at_the_rates_of_the_paper() {
     // 1,000 faults per CPU second on NOW, 2,000 on SUBPAGE, 10,000 on MYRNOW, 4,545 on ATMNOW.
-    for (name, per_s) in [("now", 1000), ("subpage", 2000), ("myrnow", 10_000), ("atmnow", 4545)] {
+    for (name, per_s) in [
+        ("now", 1000),
+        ("subpage", 2000),
+        ("myrnow", 10_000),
+        ("atmnow", 4545),
+    ] {
         let mut curve = curve(per_s * 10);
         for point in &mut curve.faults {
             point.write_backs_count = 0;
         }
         let predicted = predict(ProgramCurve(&curve), &technology(name), HALF_BYTES, 1).unwrap();
-        assert!((predicted.slowdown - 2.0).abs() < 1e-3, "{name}: {}", predicted.slowdown);
+        assert!(
+            (predicted.slowdown - 2.0).abs() < 1e-3,
+            "{name}: {}",
+            predicted.slowdown
+        );
         assert_eq!(predicted.faults_count, per_s * 10);
     }
 }
@@ -44,20 +58,40 @@ fn times_double_at_the_rates_of_the_paper() {
 #[test]
 fn a_sentence_says_what_it_rests_on() {
     let curve = curve(50_000);
-    let predicted = predict(ProgramCurve(&curve), &technology("tcp-25gbe"), HALF_BYTES, 1).unwrap();
+    let predicted = predict(
+        ProgramCurve(&curve),
+        &technology("tcp-25gbe"),
+        HALF_BYTES,
+        1,
+    )
+    .unwrap();
     assert!(
-        predicted.sentence.starts_with("with 2.0 MiB local and the rest lent it would run 18 % slower on 25 GbE (10 to "),
+        predicted.sentence.starts_with(
+            "with 2.0 MiB local and the rest lent it would run 18 % slower on 25 GbE (10 to "
+        ),
         "{}",
         predicted.sentence
     );
-    assert!(predicted.sentence.contains("assumed figures, not measured here"), "{}", predicted.sentence);
+    assert!(
+        predicted
+            .sentence
+            .contains("assumed figures, not measured here"),
+        "{}",
+        predicted.sentence
+    );
     let measured = Technology {
         evidence: Evidence::Measured,
         source: "by gleaner curve calibrate on ws12".to_owned(),
         ..technology("tcp-25gbe")
     };
     let predicted = predict(ProgramCurve(&curve), &measured, HALF_BYTES, 1).unwrap();
-    assert!(predicted.sentence.contains("measured: by gleaner curve calibrate on ws12"), "{}", predicted.sentence);
+    assert!(
+        predicted
+            .sentence
+            .contains("measured: by gleaner curve calibrate on ws12"),
+        "{}",
+        predicted.sentence
+    );
     assert!(!predicted.sentence.contains("not measured here"));
 }
 
@@ -70,16 +104,26 @@ fn what_a_curve_lacks_is_said() {
     };
     assert!(refused(&whole, "cxl-direct", HALF_BYTES).contains("--of misses"));
     assert!(refused(&whole, "now", 4096).contains("begins at 128.0 KiB, and --local is 4.0 KiB"));
-    let timeless = Curve { native_cpu_s: 0.0, ..whole };
+    let timeless = Curve {
+        native_cpu_s: 0.0,
+        ..whole
+    };
     assert!(refused(&timeless, "now", HALF_BYTES).contains("--native-s"));
 }
 
 #[test]
 fn lines_cost_what_remote_misses_do() {
-    let misses = Curve { misses_of_bytes: Some(1 << 20), ..curve(10) };
+    let misses = Curve {
+        misses_of_bytes: Some(1 << 20),
+        ..curve(10)
+    };
     // 500,000 remote misses × 900 ns in 10 s.
     let predicted = predict(ProgramCurve(&misses), &technology("cc-numa"), HALF_BYTES, 1).unwrap();
-    assert!((predicted.slowdown - 1.045).abs() < 1e-9, "{}", predicted.slowdown);
+    assert!(
+        (predicted.slowdown - 1.045).abs() < 1e-9,
+        "{}",
+        predicted.slowdown
+    );
     assert_eq!(predicted.faults_count, 500_000);
 }
 

@@ -78,13 +78,22 @@ pub(super) fn threads(folder: &Path) -> Result<(Vec<ThreadRecords>, u64), Refere
 /// Reads a file's head: process, thread and number of records.
 fn head(path: PathBuf) -> Result<((u32, u32), RecordFile), ReferencesError> {
     let mut file = File::open(&path).map_err(ReferencesError::io("open", &path))?;
-    let length = file.metadata().map_err(ReferencesError::io("read", &path))?.len();
+    let length = file
+        .metadata()
+        .map_err(ReferencesError::io("read", &path))?
+        .len();
     let mut head = [0; HEAD_BYTES];
     let is_whole = length >= HEAD_BYTES as u64;
     if is_whole {
-        file.read_exact(&mut head).map_err(ReferencesError::io("read", &path))?;
+        file.read_exact(&mut head)
+            .map_err(ReferencesError::io("read", &path))?;
     }
-    let words: Vec<u64> = head.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let words: Vec<u64> = head
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
     let [magic, thread, records, ..] = words[..] else {
         return Err(ReferencesError::record(&path, 0, "the file has no head"));
     };
@@ -93,7 +102,11 @@ fn head(path: PathBuf) -> Result<((u32, u32), RecordFile), ReferencesError> {
         return Ok(((0, 0), RecordFile { path, records: 0 }));
     }
     if !is_whole || magic.to_le_bytes() != *MAGIC {
-        return Err(ReferencesError::record(&path, 0, "this is no file of the recorder"));
+        return Err(ReferencesError::record(
+            &path,
+            0,
+            "this is no file of the recorder",
+        ));
     }
     let room = (length - HEAD_BYTES as u64) / RECORD_BYTES as u64;
     if records > room {

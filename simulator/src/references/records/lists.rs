@@ -4,8 +4,8 @@ use super::super::distances::StackDistances;
 
 /// Pages in the lists of all threads, above the stack of all other pages.
 ///
-/// With one thread, a page's distance is exact. Of several threads the lists are not ordered among each other, so
-/// distances are off by at most the pages of the other threads' lists.
+/// With one thread, a page's distance is exact. Lists of several threads are not ordered among each other: the pages in
+/// them count as used last, even those of a thread that sleeps.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     pub(super) stack: StackDistances,

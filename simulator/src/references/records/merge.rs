@@ -25,7 +25,9 @@ pub(super) fn in_order(
         let Some(records) = threads.get_mut(thread) else {
             break;
         };
-        let until = heads.peek().map_or(u64::MAX, |Reverse((sequence, _))| *sequence);
+        let until = heads
+            .peek()
+            .map_or(u64::MAX, |Reverse((sequence, _))| *sequence);
         // Two records with one sequence: the first thread's comes first.
         let until = until.saturating_add(1);
         while let Some(record) = records.next_before(until)? {

@@ -19,3 +19,6 @@ pub const PAGE_BYTES: u64 = 4096;
 const WINDOW_INSTRUCTIONS: u64 = 1 << 20;
 /// First bytes of every file of the recorder.
 const MAGIC: &[u8; 8] = b"GLNRREC1";
+
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,10 @@ mod tests {
         let words = [0x0040_0280_c000_0000_u64, 0x0000_0000_0002_0000];
         let bytes = (u128::from(words[1]) << 64 | u128::from(words[0])).to_le_bytes();
         let record = Record::of(&bytes).unwrap();
-        assert_eq!((record.kind, record.enters, record.sequence), (Kind::Enter, 0x400_280c, 0));
+        assert_eq!(
+            (record.kind, record.enters, record.sequence),
+            (Kind::Enter, 0x400_280c, 0)
+        );
     }
 
     proptest! {

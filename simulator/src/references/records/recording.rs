@@ -139,23 +139,34 @@ impl Analysis {
     fn leave(&mut self, thread: usize, process: u32, record: &Record) -> Result<(), Refusal> {
         let page = self.number(u64::from(process) << PAGE_BITS | record.leaves)?;
         if !self.lists.leave(page, record.is_written) {
-            return Err(Refusal::Impossible("a page leaves the list without having entered it"));
+            return Err(Refusal::Impossible(
+                "a page leaves the list without having entered it",
+            ));
         }
         let more = self.more.get_mut(thread).and_then(Option::take);
         let more = match more {
             Some((of, _)) if of != record.leaves => {
-                return Err(Refusal::Impossible("the record before counts references to another page"));
+                return Err(Refusal::Impossible(
+                    "the record before counts references to another page",
+                ));
             }
             more => more.map_or(0, |(_, references)| references),
         };
-        self.profile.first_touches.add(page, record.references + more);
+        self.profile
+            .first_touches
+            .add(page, record.references + more);
         Ok(())
     }
 
     /// Number of a page, in the order of first touches.
     #[inline]
     fn number(&mut self, page: u64) -> Result<u32, Refusal> {
-        let number = self.objects.number(page).filter(|number| *number < MOST_PAGES);
-        number.ok_or(Refusal::Error(ReferencesError::TooManyPages { most: MOST_PAGES }))
+        let number = self
+            .objects
+            .number(page)
+            .filter(|number| *number < MOST_PAGES);
+        number.ok_or(Refusal::Error(ReferencesError::TooManyPages {
+            most: MOST_PAGES,
+        }))
     }
 }
