@@ -42,6 +42,7 @@ pub(super) fn record(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<
         .path()
         .canonicalize()
         .context("cannot find the folder for the records")?;
+    let settings = settings(&plugin, &absolute, args)?;
     let native = match args.native_s {
         Some(_) => None,
         None => Some(native_run(args, interrupted)?),
@@ -53,7 +54,7 @@ pub(super) fn record(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<
 
     let mut command = Command::new(emulator);
     command.args(["-cpu", "max", "-plugin"]);
-    command.arg(settings(&plugin, &absolute, args)?);
+    command.arg(settings);
     let (name, arguments) = program
         .arguments
         .split_first()
