@@ -153,3 +153,131 @@ fn check_windows(curve: &Curve) -> Result<(), KeyFault> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seed() -> String {
+        let seed = include_str!("../../../fuzz/corpus/curve/curve");
+        seed.strip_prefix('0').unwrap().to_owned()
+    }
+
+    fn refused(text: &str) -> String {
+        let refused = parse_curve(text.as_bytes(), Path::new("a.curve"));
+        refused.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_curve_is_read_as_it_was_written() {
+        let curve = parse_curve(seed().as_bytes(), Path::new("a.curve")).unwrap();
+        assert_eq!(serde_json::to_string(&curve).unwrap(), seed());
+    }
+
+    #[test]
+    fn cut_and_flipped_curves_are_refused_or_read() {
+        let seed = seed();
+        for end in 0..seed.len() {
+            assert!(
+                refused(&seed[..end]).starts_with("a.curve: this is no curve: "),
+                "{end}"
+            );
+        }
+        for at in 0..seed.len() {
+            for mask in [1, 4, 0x10, 0x80] {
+                let mut bytes = seed.clone().into_bytes();
+                bytes[at] ^= mask;
+                if let Err(error) = parse_curve(&bytes, Path::new("a.curve")) {
+                    assert!(error.to_string().starts_with("a.curve: "), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_key() {
+        for (from, to, found) in [
+            (
+                "\"curve_version\":1",
+                "\"curve_version\":2",
+                "curve_version is 2",
+            ),
+            (
+                "\"native_cpu_s\":0.5",
+                "\"native_cpu_s\":-1",
+                "native_cpu_s is -1",
+            ),
+            (
+                "\"native_cpu_s\":0.5",
+                "\"native_cpu_s\":1e400",
+                "number out of range at line 1 column",
+            ),
+            (
+                "\"native_cpu_s\":0.5",
+                "\"native_cpu_s\":NaN",
+                "this is no curve: expected value at line 1 column",
+            ),
+            (
+                "\"page_bytes\":4096",
+                "\"page_bytes\":4000",
+                "page_bytes is 4000",
+            ),
+            (
+                "\"footprint_pages\":300",
+                "\"footprint_pages\":18446744073709551615",
+                "footprint_pages is",
+            ),
+            (
+                "\"footprint_pages\":300",
+                "\"footprint_pages\":-1",
+                "invalid value: integer `-1`",
+            ),
+            (
+                "\"sampled_share\":1.0",
+                "\"sampled_share\":0.0",
+                "sampled_share is 0",
+            ),
+            (
+                "\"memory_pages\":150",
+                "\"memory_pages\":32",
+                "faults[1].memory_pages does not rise",
+            ),
+            (
+                "\"reuse_count\":100",
+                "\"reuse_count\":401",
+                "faults[1].reuse_count rises with the memory",
+            ),
+            (
+                "\"time_ms\":10.0",
+                "\"time_ms\":-10.0",
+                "windows[1].time_ms is -10",
+            ),
+            (
+                "\"time_ms\":0.0",
+                "\"time_ms\":20.0",
+                "windows[1].time_ms goes back",
+            ),
+            (
+                "\"pages\":300,\"references_count\":500",
+                "\"pages\":300,\"references_count\":5",
+                "first_touch[1] does not rise",
+            ),
+        ] {
+            let seed = seed();
+            assert!(seed.contains(from), "{from}");
+            let error = refused(&seed.replacen(from, to, 1));
+            assert!(error.contains(found), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn many_claimed_pages_take_no_memory() {
+        let seed = seed().replacen(
+            "\"footprint_pages\":300",
+            "\"footprint_pages\":1000000000",
+            1,
+        );
+        let curve = parse_curve(seed.as_bytes(), Path::new("a.curve")).unwrap();
+        assert_eq!(curve.faults.len(), 3);
+    }
+}

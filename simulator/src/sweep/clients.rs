@@ -68,7 +68,7 @@ impl ClientTable {
             return Err(wrong(
                 "stream",
                 self.stream.display(),
-                "its name does not say what is in it: write `format`, one of oracleGeneral, csv, spc, blocks",
+                "its name does not say what is in it: write `format`, one of oracleGeneral, csv, spc, blocks, lackey",
             ));
         };
         let is_of_blocks = matches!(
