@@ -68,7 +68,7 @@ describe("a page of a curve", () => {
       assert.match(await page.textContent("#headline-title"), /lose with less local memory/);
       assert.match(await page.textContent(".lead"), /With half of its memory local, the program would take 1\.\d\d to \d+\.\d\d times as long/);
       const plots = await page.$$eval(".plot", (all) => all.map((plot) => ({
-        lines: [...plot.querySelectorAll(".scatterlayer .js-line")].filter((line) => line.getAttribute("d")?.length > 20).length,
+        lines: [...plot.querySelectorAll(".scatterlayer .js-line")].filter((line) => line.getAttribute("d")?.length > 5).length,
         traces: plot.data.length,
         texts: plot.data.flatMap((trace) => trace.hovertext ?? []),
         label: plot.getAttribute("aria-label"),

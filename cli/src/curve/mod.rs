@@ -11,6 +11,7 @@ mod page;
 mod predict;
 mod record;
 mod show;
+mod shown;
 
 use args::{Curve, Step};
 use std::io::Write;

@@ -1,7 +1,6 @@
 //! Page of a curve: fault rate over memory, working sets over time, and slowdown over memory.
 
-use super::predict::SlowdownLine;
-use super::show::{about, length, rows, working_sets};
+use super::shown::{ShareRow, SlowdownLine, about, length, rows, working_sets};
 use anyhow::Context;
 use gleaner_reports::{ComparedUnit, FigureLine, LineAxis, LineCell, LinePage, LineSection};
 use gleaner_schemas::curve::Curve;
@@ -92,7 +91,7 @@ fn faults(curve: &Curve) -> LineSection {
             .map(|point| (bytes(point.memory_pages), per_s(count(point))))
             .collect(),
     };
-    let row = |row: super::show::ShareRow| {
+    let row = |row: ShareRow| {
         let number = |value| LineCell::Value(ComparedUnit::Number, value);
         vec![
             LineCell::Value(ComparedUnit::Bytes, row.memory_bytes as f64),

@@ -2,6 +2,7 @@
 
 use super::args::{Local, Predict};
 use super::page;
+use super::shown::SlowdownLine;
 use crate::report;
 use crate::simulate::refuse_folder;
 use crate::tables::plain;
@@ -18,9 +19,6 @@ use std::path::Path;
 const ALL: &str = "all";
 /// Local memory in the figure of slowdowns, in percent of the footprint.
 const FIGURE_PERCENT: std::ops::RangeInclusive<u32> = 5..=100;
-
-/// Slowdowns over memory with one technology: its name in sentences, and local bytes with slowdown.
-pub(super) type SlowdownLine = (String, Vec<(f64, f64)>);
 
 pub(super) fn run(args: &Predict, output: &mut dyn Write) -> anyhow::Result<()> {
     if args.list {

@@ -11,7 +11,7 @@ use crate::streams::{Objects, StreamError, StreamRequest};
 /// An analysed stream.
 #[derive(Debug)]
 pub struct StreamAnalysis {
-    /// Faults and write-backs of the sizes that were asked for.
+    /// Memory sizes of the curve, in pages.
     pub sizes: Vec<u64>,
     /// Faults of each of `sizes`.
     pub faults: Vec<Faults>,
