@@ -33,12 +33,9 @@ impl Recorded {
     #[track_caller]
     fn curve(&self, how: &str, options: &[&str]) -> (Value, String) {
         let (file, program) = (self.path("curve"), self.program.display().to_string());
-        let args = [
-            &["curve", "record", "-o", &file],
-            options,
-            &["--", &program, how],
-        ]
-        .concat();
+        let mut args = vec!["curve", "record", "-o", file.as_str()];
+        args.extend(options);
+        args.extend(["--", program.as_str(), how]);
         let output = told(&args);
         (json(&told(&["curve", "show", &file, "--json"])), output)
     }
@@ -120,9 +117,9 @@ fn faults_are_those_of_lackeys_accesses() {
         "curve",
         "record",
         "-o",
-        &imported,
+        imported.as_str(),
         "--stream",
-        &trace,
+        trace.as_str(),
         "--stream-format",
         "lackey",
         "--native-s",
@@ -316,12 +313,12 @@ fn wrong_input_is_refused_with_its_place() {
     let missing_folder = Path::new("/missing/o").display().to_string();
     for (args, code, found) in [
         (
-            vec!["curve", "show", &torn],
+            vec!["curve", "show", torn.as_str()],
             1,
             "torn.curve: this is no curve: EOF while parsing",
         ),
         (
-            vec!["curve", "show", &rising],
+            vec!["curve", "show", rising.as_str()],
             1,
             "rising.curve: faults[1].reuse_count rises with the memory",
         ),
@@ -330,11 +327,11 @@ fn wrong_input_is_refused_with_its_place() {
             vec![
                 "curve",
                 "predict",
-                &curve,
+                curve.as_str(),
                 "--local",
                 "50%",
                 "--technology",
-                &technology,
+                technology.as_str(),
             ],
             1,
             "line 2",
@@ -343,7 +340,7 @@ fn wrong_input_is_refused_with_its_place() {
             vec![
                 "curve",
                 "predict",
-                &curve,
+                curve.as_str(),
                 "--local",
                 "50%",
                 "--technology",
@@ -353,7 +350,7 @@ fn wrong_input_is_refused_with_its_place() {
             "there is no technology steam",
         ),
         (
-            vec!["curve", "predict", &curve, "--local", "4KiB"],
+            vec!["curve", "predict", curve.as_str(), "--local", "4KiB"],
             1,
             "the curve begins at 128.0 KiB",
         ),
@@ -361,7 +358,7 @@ fn wrong_input_is_refused_with_its_place() {
             vec![
                 "curve",
                 "predict",
-                &curve,
+                curve.as_str(),
                 "--local",
                 "50%",
                 "--technology",
@@ -371,25 +368,41 @@ fn wrong_input_is_refused_with_its_place() {
             "--of misses",
         ),
         (
-            vec!["curve", "predict", &curve, "--local", "150%"],
+            vec!["curve", "predict", curve.as_str(), "--local", "150%"],
             2,
             "is no size",
         ),
-        (vec!["curve", "predict", &curve], 2, "--local"),
+        (vec!["curve", "predict", curve.as_str()], 2, "--local"),
         (
-            vec!["curve", "record", "-o", &out, "--", "/missing"],
+            vec!["curve", "record", "-o", out.as_str(), "--", "/missing"],
             1,
             "there is no program /missing",
         ),
         (
-            vec!["curve", "record", "-o", &missing_folder, "--", "true"],
+            vec![
+                "curve",
+                "record",
+                "-o",
+                missing_folder.as_str(),
+                "--",
+                "true",
+            ],
             1,
             "there is no such folder",
         ),
-        (vec!["curve", "record", "-o", &out], 2, "--stream"),
+        (vec!["curve", "record", "-o", out.as_str()], 2, "--stream"),
         (
             vec![
-                "curve", "record", "-o", &out, "--of", "misses", "--cache", "5000", "--", "true",
+                "curve",
+                "record",
+                "-o",
+                out.as_str(),
+                "--of",
+                "misses",
+                "--cache",
+                "5000",
+                "--",
+                "true",
             ],
             1,
             "no power of two",
