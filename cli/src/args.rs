@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Synth(crate::synth::args::Synth),
     Simulate(Box<crate::simulate::args::Simulate>),
     Cache(crate::cache::Cache),
+    Curve(crate::curve::args::Curve),
     Fidelity(gleaner_fidelity::Fidelity),
     Lab(gleaner_lab::Lab),
     Top(crate::top::args::Top),

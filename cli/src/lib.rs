@@ -1,7 +1,7 @@
 //! The `gleaner` command for users, as a library. Every subcommand has its own module. The program `gleaner` and
 //! the Python package call this crate.
 //!
-//! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`,
+//! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`, `curve`,
 //! `demo`, `explain`, `import`, `merge`, `pki`, `schema`, `simulate`, `synth`, `doctor`,
 //! `export`, `report`, `analyze`, `document`, `owner`, `top`, `tables`, `values`.
 
@@ -9,6 +9,7 @@ mod analyze;
 mod args;
 mod cache;
 mod collect;
+mod curve;
 mod demo;
 mod doctor;
 mod document;
@@ -186,6 +187,7 @@ fn execute(args: Args, output: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Import(args) => import::run(&args, output),
         Command::Simulate(args) => simulate::run(&args, output),
         Command::Cache(args) => cache::run(&args, output),
+        Command::Curve(args) => curve::run(&args, output),
         Command::Synth(args) => synth::run(&args, output),
         Command::Fidelity(args) => print(&gleaner_fidelity::run(&args)?, output),
         Command::Lab(args) => print(&gleaner_lab::run(&args)?, output),

@@ -32,6 +32,10 @@ pub(crate) enum SchemaForm {
     Cache,
     /// JSON Schema of the output of `doctor --json`.
     Diagnosis,
+    /// JSON Schema of the curves of `curve record`.
+    Curve,
+    /// JSON Schema of the output of `curve predict --json`.
+    Predictions,
 }
 
 pub(crate) fn run(args: &Schema, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -43,6 +47,8 @@ pub(crate) fn run(args: &Schema, output: &mut dyn Write) -> anyhow::Result<()> {
         SchemaForm::Explanation => json_schema::explanation(),
         SchemaForm::Cache => json_schema::cache_replay(),
         SchemaForm::Diagnosis => json_schema::diagnosis(),
+        SchemaForm::Curve => json_schema::curve(),
+        SchemaForm::Predictions => json_schema::predictions(),
     };
     output.write_all(text.as_bytes())?;
     Ok(())

@@ -67,9 +67,10 @@ pub struct ComparedMeasure {
 }
 
 /// Unit of a measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComparedUnit {
     /// A number without unit.
+    #[default]
     Number,
     /// Share of 1.
     Share,
@@ -181,13 +182,9 @@ impl Comparison {
             support: self.about.clone(),
             ..Headline::default()
         };
-        html::comparison(
-            &self.title,
-            &self.subject,
-            &self.period,
-            &headline,
-            &sections,
-        )
+        let question = "What does lending gain, and what does it cost?";
+        let about: [&str; 4] = [&self.title, &self.subject, &self.period, question];
+        html::figures(about, &headline, &sections)
     }
 
     fn lead(&self) -> String {

@@ -6,7 +6,8 @@
 //!                                                   └ change: against the week before
 //! ```
 //!
-//! [`Comparison`] makes another page from the same parts: it compares policies by gain and cost.
+//! [`Comparison`] and [`LinePage`] make other pages from the same parts: one compares policies by gain and cost, the
+//! other one has figures of lines.
 //!
 //! A page is a list of sections, each for one reader's question; a section is a list of sentences, figures
 //! and tables ([`page`]). The writers know nothing about memory. CSV and JSON have every table of the sections
@@ -15,8 +16,8 @@
 //! A fleet of many hosts is divided into sites: a report of each site, and a page of all hosts with a table of the
 //! sites (`sites`).
 //!
-//! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
-//! `document`, `headline`, `hosts`, `method`, `sites`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
+//! Rooms, from the top; each uses only those after it: `anonymous`, `lines`, `comparison`, `index`,
+//! `write`, `document`, `headline`, `hosts`, `method`, `sites`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
 //! `names`, `options`, `page`, `wording`.
 
 mod anonymous;
@@ -29,6 +30,7 @@ mod headline;
 mod hosts;
 mod imported;
 mod index;
+mod lines;
 mod method;
 mod names;
 mod options;
@@ -45,6 +47,7 @@ pub use comparison::{ComparedGroup, ComparedMeasure, ComparedRow, ComparedUnit, 
 use document::Page;
 use gleaner_schemas::findings::Findings;
 pub use index::{IndexEntry, index};
+pub use lines::{FigureLine, LineAxis, LineCell, LinePage, LineSection};
 pub use options::{Options, Site, SiteFigures, Span};
 pub use sites::site_figures;
 pub use write::csv::TableFile;

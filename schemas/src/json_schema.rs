@@ -1,11 +1,12 @@
 //! The published JSON Schemas (draft 2020-12) of documents for programs: the findings, the explanation, the
-//! diagnosis and the counts of caches.
+//! diagnosis, the counts of caches, and the curves of programs.
 //!
-//! The schemas are made from the types in [`crate::findings`], [`crate::diagnosis`] and
-//! [`crate::cache_replay`], and from their doc comments. Records allow no further fields. Validation with the
+//! The schemas are made from the types in [`crate::findings`], [`crate::diagnosis`], [`crate::cache_replay`] and
+//! [`crate::curve`], and from their doc comments. Records allow no further fields. Validation with the
 //! schema of the version in use therefore finds every field that the schema does not describe.
 
 use crate::cache_replay::{CACHE_REPLAY_VERSION, CacheReplay};
+use crate::curve::{CURVE_VERSION, Curve, Predictions};
 use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};
 use crate::findings::{Explanation, FINDINGS_VERSION, Findings, RecordFiles};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -64,6 +65,28 @@ pub fn cache_replay() -> String {
         CACHE_REPLAY_VERSION,
         "Counts of gleaner cache --json",
         "docs/streams.md",
+    )
+}
+
+/// Schema of the curves that `gleaner curve record` writes and `gleaner curve show --json` prints.
+#[must_use]
+pub fn curve() -> String {
+    published::<Curve>(
+        "curve",
+        CURVE_VERSION,
+        "Curve of gleaner curve record",
+        "docs/curve.md",
+    )
+}
+
+/// Schema of the output of `gleaner curve predict --json`.
+#[must_use]
+pub fn predictions() -> String {
+    published::<Predictions>(
+        "predictions",
+        CURVE_VERSION,
+        "Predictions of gleaner curve predict --json",
+        "docs/curve.md",
     )
 }
 

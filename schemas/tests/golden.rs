@@ -123,3 +123,18 @@ fn published_json_schema_of_the_counts_of_caches() {
         "schemas/cache.schema.json",
     );
 }
+
+/// The same rule as for the findings applies to curves and predictions: such a change raises `CURVE_VERSION`.
+#[test]
+fn published_json_schemas_of_curves_and_predictions() {
+    equal(
+        include_str!("../curve.schema.json"),
+        &json_schema::curve(),
+        "schemas/curve.schema.json",
+    );
+    equal(
+        include_str!("../predictions.schema.json"),
+        &json_schema::predictions(),
+        "schemas/predictions.schema.json",
+    );
+}

@@ -4,8 +4,8 @@
 //! Time is in integer nanoseconds since a simulation's begin. No code here reads a clock, so the same seed
 //! gives the same results, byte for byte.
 //!
-//! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `cache`, `streams`, `dodo`,
-//! `hosts`, `applications`, `queueing`, `event`, `request`.
+//! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `models`, `references`,
+//! `cache`, `streams`, `dodo`, `hosts`, `applications`, `queueing`, `event`, `request`.
 
 pub mod applications;
 pub mod cache;
@@ -13,7 +13,9 @@ mod calibrate;
 pub mod dodo;
 pub mod event;
 pub mod hosts;
+pub mod models;
 pub mod queueing;
+pub mod references;
 mod request;
 pub mod streams;
 pub mod sweep;

@@ -117,7 +117,8 @@ def spans(text: str) -> list[str]:
 def understood(words: list[str], programs) -> str | None:
     """None if a program accepts these words, otherwise its output. `--help` stops it before it acts."""
     program = words[0].rsplit("/", 1)[-1]
-    done = subprocess.run([programs / program, *words[1:], "--help"], capture_output=True, text=True, timeout=20)
+    options = words[1 : words.index("--")] if "--" in words else words[1:]  # what follows belongs to another program
+    done = subprocess.run([programs / program, *options, "--help"], capture_output=True, text=True, timeout=20)
     known = done.returncode == 0 or "a value is required" in done.stderr
     return None if known else done.stderr
 

@@ -8,6 +8,7 @@ mod cache;
 mod chain;
 mod collect;
 mod configuration;
+mod curve;
 mod delivery;
 mod doctor;
 mod exports;

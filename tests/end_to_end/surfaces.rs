@@ -28,6 +28,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "synth",
             "simulate",
             "cache",
+            "curve",
             "fidelity",
             "lab",
             "top",

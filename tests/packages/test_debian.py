@@ -29,7 +29,7 @@ PLACES = (
     "/lib/systemd/system/gleaner-", "/usr/lib/sysusers.d/PACKAGE.conf", "/usr/lib/tmpfiles.d/PACKAGE.conf",
     "/usr/share/doc/PACKAGE/", "/usr/share/lintian/overrides/PACKAGE", "/usr/share/man/man1/gleaner",
     "/usr/share/bash-completion/completions/gleaner", "/usr/share/fish/vendor_completions.d/gleaner",
-    "/usr/share/zsh/vendor-completions/_gleaner",
+    "/usr/share/zsh/vendor-completions/_gleaner", "/usr/lib/gleaner/references.so",
 )  # fmt: skip
 
 

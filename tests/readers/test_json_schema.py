@@ -91,3 +91,10 @@ def test_schemas_refuse_what_they_do_not_describe(findings):
 def test_printed_schema_is_the_published_one(gleaner, name):
     committed = (CHECKOUT / "schemas" / f"{name}.schema.json").read_bytes()
     assert gleaner("schema", "--as", name) == committed
+
+
+def test_a_curve_and_its_predictions(gleaner, tmp_path):
+    curve = tmp_path / "a.curve"
+    curve.write_text((CHECKOUT / "fuzz/corpus/curve/curve").read_text().removeprefix("0"))
+    assert not wrong(published("curve"), json.loads(gleaner("curve", "show", curve, "--json")))
+    assert not wrong(published("predictions"), json.loads(gleaner("curve", "predict", curve, "--local", "50%", "--json")))

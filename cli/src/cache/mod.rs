@@ -33,8 +33,8 @@ pub(crate) struct Cache {
     /// For csv: the columns, in libCacheSim's notation [default: the columns that `export --to csv` writes].
     #[arg(long, value_name = "PARAMETERS")]
     stream_params: Option<String>,
-    /// For spc and blocks: block size, a power of two from 512 to 2GiB; each block is one object [default:
-    /// 4KiB].
+    /// For spc, blocks and lackey: block size, a power of two from 512 to 2GiB; each block is one object
+    /// [default: 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = crate::values::size_bytes)]
     block: Option<i64>,
     /// Eviction policies, comma-separated.

@@ -164,8 +164,8 @@ pub(crate) struct ExportStreams {
     /// [default: the columns that --to csv writes].
     #[arg(long, value_name = "PARAMETERS", requires = "stream")]
     pub(crate) stream_params: Option<String>,
-    /// For spc and blocks: block size, a power of two from 512 to 2GiB; each block is one object [default:
-    /// 4KiB].
+    /// For spc, blocks and lackey: block size, a power of two from 512 to 2GiB; each block is one object
+    /// [default: 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = size_bytes, requires = "stream")]
     pub(crate) block: Option<i64>,
 }
@@ -181,6 +181,21 @@ pub(crate) enum StreamFormat {
     Spc,
     /// CSV of requests to volumes: time_s, client, op, offset_bytes, bytes.
     Blocks,
+    /// Memory accesses that valgrind's lackey prints (--trace-mem=yes); a block is a page.
+    Lackey,
+}
+
+impl StreamFormat {
+    /// Returns true if the objects are blocks of volumes.
+    pub(crate) fn is_of_blocks(self) -> bool {
+        matches!(self, Self::Spc | Self::Blocks | Self::Lackey)
+    }
+
+    /// Name on the command line.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 /// Finds a table of the dataset by its name.

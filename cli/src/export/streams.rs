@@ -29,8 +29,7 @@ pub(super) fn run(args: &Export, output: &mut dyn Write) -> anyhow::Result<()> {
 /// from a simulated program.)
 pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;
-    let is_of_blocks = matches!(format, StreamFormat::Spc | StreamFormat::Blocks);
-    if asked.block.is_some() && !is_of_blocks {
+    if asked.block.is_some() && !format.is_of_blocks() {
         bail!("--block does not apply to this format, whose objects are named");
     }
     if asked.stream_params.is_some() && format != StreamFormat::Csv {
@@ -49,6 +48,7 @@ pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
         }),
         StreamFormat::Spc => read::Format::Spc(block),
         StreamFormat::Blocks => read::Format::BlockCsv(block),
+        StreamFormat::Lackey => read::Format::Lackey(block),
     };
     Ok(read::open_all(&asked.stream, &format)?)
 }

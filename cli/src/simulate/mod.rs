@@ -144,7 +144,7 @@ pub(crate) fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
 }
 
 /// Checks that the folder of an output exists.
-fn refuse_folder(to: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn refuse_folder(to: Option<&Path>) -> anyhow::Result<()> {
     let folder = to.and_then(Path::parent);
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {

@@ -50,13 +50,14 @@ struct Document<'a> {
     assets: Assets,
 }
 
-/// A comparison page, with the same assets.
+/// A page of figures and tables, with the same assets.
 #[derive(Template)]
-#[template(path = "comparison.html")]
-struct ComparisonDocument<'a> {
+#[template(path = "figures.html")]
+struct FiguresDocument<'a> {
     title: &'a str,
     subject: &'a str,
     period: &'a str,
+    question: &'a str,
     headline: &'a Headline,
     sections: &'a [Section],
     assets: Assets,
@@ -152,18 +153,19 @@ pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> 
     Ok(document.render()?)
 }
 
-/// Renders a comparison page; the same input gives the same bytes.
-pub(crate) fn comparison(
-    title: &str,
-    subject: &str,
-    period: &str,
+/// Renders a page of figures; the same input gives the same bytes. `about` has the page's title, subject, period and
+/// question.
+pub(crate) fn figures(
+    about: [&str; 4],
     headline: &Headline,
     sections: &[Section],
 ) -> Result<String, ReportError> {
-    let document = ComparisonDocument {
+    let [title, subject, period, question] = about;
+    let document = FiguresDocument {
         title,
         subject,
         period,
+        question,
         headline,
         sections,
         assets: Assets::new(),

@@ -68,10 +68,13 @@ impl ClientTable {
             return Err(wrong(
                 "stream",
                 self.stream.display(),
-                "its name does not say what is in it: write `format`, one of oracleGeneral, csv, spc, blocks",
+                "its name does not say what is in it: write `format`, one of oracleGeneral, csv, spc, blocks, lackey",
             ));
         };
-        let is_of_blocks = matches!(format, FormatName::Spc | FormatName::Blocks);
+        let is_of_blocks = matches!(
+            format,
+            FormatName::Spc | FormatName::Blocks | FormatName::Lackey
+        );
         let store = self.store.unwrap_or(match is_of_blocks {
             true => Store::Volume,
             false => Store::Objects,
@@ -121,6 +124,7 @@ impl ClientTable {
             FormatName::Csv => Format::Csv(columns),
             FormatName::Spc => Format::Spc(block),
             FormatName::Blocks => Format::BlockCsv(block),
+            FormatName::Lackey => Format::Lackey(block),
         })
     }
 

@@ -5,6 +5,8 @@ use clap::Parser;
 use gleaner_agent::read;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::rows::DATASET_TABLES;
+use gleaner_simulator::models::{ProgramCurve, SHIPPED_TECHNOLOGIES, Technology, predict};
+use gleaner_simulator::references;
 use gleaner_simulator::streams::read::{BlockBytes, Columns, Format, open};
 use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::csv::{Csv, Mapping};
@@ -109,7 +111,7 @@ pub(super) fn journal(bytes: &[u8]) {
 
 /// Reads the bytes as a trace or stream of another program. The first byte selects the format.
 pub(super) fn import(bytes: &[u8]) {
-    let Some((which, rest)) = chosen(bytes, 8) else {
+    let Some((which, rest)) = chosen(bytes, 9) else {
         return;
     };
     let name = if which == 0 { "a.json" } else { "a.csv" };
@@ -139,13 +141,47 @@ pub(super) fn import(bytes: &[u8]) {
         }
         5 => requests(path, &Format::OracleGeneral),
         6 => requests(path, &Format::Csv(Columns::ours())),
-        _ => {
-            if let Some(block) = BlockBytes::new(4096) {
-                requests(path, &Format::Spc(block));
-                requests(path, &Format::BlockCsv(block));
+        7 => {
+            requests(path, &Format::Spc(BlockBytes::default()));
+            requests(path, &Format::BlockCsv(BlockBytes::default()));
+        }
+        _ => requests(path, &Format::Lackey(BlockBytes::default())),
+    });
+}
+
+/// Reads the bytes as a curve, a file of its recorder, or a technology. The first byte selects one.
+pub(super) fn curve(bytes: &[u8]) {
+    match chosen(bytes, 3) {
+        Some((0, text)) => {
+            let Ok(curve) = references::parse_curve(text, Path::new("a.curve")) else {
+                return;
+            };
+            for (name, text) in SHIPPED_TECHNOLOGIES {
+                let Ok(technology) = Technology::parse(name, text) else {
+                    continue;
+                };
+                if let Ok(predicted) = predict(ProgramCurve(&curve), &technology, 1 << 20, 2) {
+                    assert!(predicted.low <= predicted.slowdown);
+                    assert!(predicted.slowdown <= predicted.high);
+                }
             }
         }
-    });
+        Some((1, records)) => {
+            let read = || -> io::Result<()> {
+                let folder = folder()?;
+                fs::write(folder.path().join("000000000000"), records)?;
+                let control = crate::repository().join("tests/data/recorder/control");
+                fs::copy(control, folder.path().join("control"))?;
+                let _ = references::Recording::analyse(folder.path(), 1_000_000_000, |_, _| ());
+                Ok(())
+            };
+            let _ = read();
+        }
+        Some((_, text)) => {
+            let _ = Technology::parse("mine", &String::from_utf8_lossy(text));
+        }
+        None => {}
+    }
 }
 
 fn readings(importer: &mut impl Importer) {

@@ -13,10 +13,11 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All decoders under test.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("batch", wire::batch),
     ("certificate", files::certificate),
     ("config", files::config),
+    ("curve", files::curve),
     ("dataset_file", files::dataset_file),
     ("import", files::import),
     ("journal", files::journal),

@@ -7,6 +7,7 @@ mod columns;
 mod csv;
 mod fields;
 mod input;
+mod lackey;
 mod merge;
 mod named;
 mod number;
@@ -25,6 +26,7 @@ use super::{Client, StreamError, StreamRequest};
 use block_csv::BlockCsv;
 use csv::Csv;
 use input::Input;
+use lackey::Lackey;
 use spc::Spc;
 use std::path::Path;
 
@@ -42,6 +44,8 @@ pub enum Format {
     Spc(BlockBytes),
     /// CSV of requests to volumes, with a header: `time_s`, `client`, `op`, `offset_bytes`, `bytes`.
     BlockCsv(BlockBytes),
+    /// Memory accesses that valgrind's tool lackey prints; a block is a page.
+    Lackey(BlockBytes),
 }
 
 /// Opens a stream. `file` is the index of the file, from 0, among the files that are read together. A file
@@ -56,6 +60,7 @@ pub fn open(path: &Path, format: &Format, file: u32) -> Result<Requests, StreamE
         Format::Csv(columns) => Box::new(UntilError::error(Csv::new(input, columns, file))),
         Format::Spc(block) => Box::new(UntilError::error(Spc::new(input, *block, file))),
         Format::BlockCsv(block) => Box::new(UntilError::error(BlockCsv::new(input, *block, file)?)),
+        Format::Lackey(block) => Box::new(UntilError::error(Lackey::new(input, *block, file)?)),
     })
 }
 

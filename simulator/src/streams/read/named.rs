@@ -19,15 +19,19 @@ pub enum FormatName {
     /// CSV of requests to volumes, with a header.
     #[serde(rename = "blocks")]
     Blocks,
+    /// Memory accesses that valgrind's tool lackey prints.
+    #[serde(rename = "lackey")]
+    Lackey,
 }
 
 /// Endings of file names, longer ones first.
-const ENDINGS: [(&str, FormatName); 5] = [
+const ENDINGS: [(&str, FormatName); 6] = [
     (".oracleGeneral.bin", FormatName::OracleGeneral),
     (".oracleGeneral", FormatName::OracleGeneral),
     (".blocks.csv", FormatName::Blocks),
     (".csv", FormatName::Csv),
     (".spc", FormatName::Spc),
+    (".lackey", FormatName::Lackey),
 ];
 
 impl FormatName {
@@ -65,6 +69,7 @@ mod tests {
             ("a.csv/b.blocks.csv.zst.22", "b", Some("Blocks")),
             ("web.csv", "web", Some("Csv")),
             ("web.1.spc.zst", "web.1", Some("Spc")),
+            ("sort.lackey.zst", "sort", Some("Lackey")),
             ("web.txt", "web.txt", None),
             ("csv", "csv", None),
         ] {
