@@ -16,8 +16,8 @@
 //! A fleet of many hosts is divided into sites: a report of each site, and a page of all hosts with a table of the
 //! sites (`sites`).
 //!
-//! Rooms, from the top; each uses only those after it: `anonymous`, `lines`, `comparison`, `index`,
-//! `write`, `document`, `headline`, `hosts`, `method`, `sites`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
+//! Rooms, from the top; each uses only those after it: `anonymous`, `lines`, `comparison`, `index`, `write`,
+//! `document`, `headline`, `hosts`, `method`, `sites`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
 //! `names`, `options`, `page`, `wording`.
 
 mod anonymous;

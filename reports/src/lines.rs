@@ -266,7 +266,7 @@ impl LineSection {
             );
             key.push(Key {
                 colour,
-                mark: *mark,
+                mark,
                 label: line.label.clone(),
                 value: String::new(),
             });

@@ -19,7 +19,7 @@ pub(super) fn run(args: &Record, output: &mut dyn Write) -> anyhow::Result<()> {
     refuse_folder(Some(&args.output))?;
     let (curve, cost) = match args.program.is_empty() {
         true => stream::record(args)?,
-        false => recorder::record(args, &interrupted()?)?,
+        false => recorder::record(args, &*interrupted()?)?,
     };
     let json = serde_json::to_vec(&curve)?;
     report::write(&args.output, json)?;

@@ -82,7 +82,7 @@ impl Report {
             major_faults: group.major_faults(),
             host_pages_swapped_in: since(ins, ins_begin),
             host_pages_swapped_out: since(outs, outs_begin),
-            oom_wait_s: is_limit.then(|| kept.shortage.as_secs_f64()),
+            oom_wait_s: is_limit.then_some(kept.shortage.as_secs_f64()),
             limit_raises: is_limit.then_some(kept.raises),
             oom_kills: group.kills(),
             is_swap_full: kept.is_full,

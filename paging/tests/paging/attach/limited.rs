@@ -61,7 +61,7 @@ impl LimitedHog {
 
     /// Checks all pages twice, and ends the program.
     #[track_caller]
-    fn is_right(mut self) {
+    fn expect_success(mut self) {
         let mut asked = self.0.input().unwrap();
         assert_eq!(self.0.printed(), "filled");
         for _ in 0..2 {
@@ -93,7 +93,7 @@ fn a_program_of_three_times_its_local_memory_keeps_its_pages_and_its_limit() {
     let bench = swap("limited");
     let path = bench.folder.path().join("report.json");
     let options = ["--json", path.to_str().unwrap()];
-    LimitedHog::start(&bench, &options, 96 * MIB).is_right();
+    LimitedHog::start(&bench, &options, 96 * MIB).expect_success();
     let report: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let figure = |key: &str| {
         report[key]
@@ -122,7 +122,7 @@ fn two_programs_at_once_and_one_that_forks_have_separate_groups() {
             .any(|line| line.contains("local memory: 32.0 MiB")),
         "{said:?}"
     );
-    hogs.into_iter().for_each(LimitedHog::is_right);
+    hogs.into_iter().for_each(LimitedHog::expect_success);
 }
 
 #[test]
