@@ -20,8 +20,10 @@ pub struct PagingTimes {
 
 /// Range of page-ins, and most page-outs, per work unit of [`RemotePaging`].
 const PAGE_INS: (f64, f64) = (1e-3, 1e4);
-/// Work units, in seconds of computing. The short one is for rates of a page per second and more.
-const SHORT_UNIT_S: f64 = 1e-3;
+/// Rate of pages per second from which the short work unit is used.
+const FREQUENT_PER_S: f64 = 100.0;
+/// Work units, in seconds of computing. With the short one, the model's range ends at 100 million pages a second.
+const SHORT_UNIT_S: f64 = 1e-4;
 const LONG_UNIT_S: f64 = 1.0;
 
 impl PagingTimes {
@@ -40,7 +42,7 @@ impl PagingTimes {
             return Ok(1.0);
         }
         let per_s = |pages: f64| pages / self.cpu_s;
-        let is_frequent = per_s(self.page_ins.max(self.page_outs)) >= 1.0;
+        let is_frequent = per_s(self.page_ins.max(self.page_outs)) >= FREQUENT_PER_S;
         let unit_s = if is_frequent {
             SHORT_UNIT_S
         } else {
