@@ -55,9 +55,9 @@ pub struct LineSection {
     pub answer: String,
     /// Title of the figure.
     pub figure: &'static str,
-    /// Horizontal axis.
+    /// Horizontal axis of the figure.
     pub x: LineAxis,
-    /// Vertical axis.
+    /// Vertical axis of the figure.
     pub y: LineAxis,
     /// Lines of the figure.
     pub lines: Vec<FigureLine>,

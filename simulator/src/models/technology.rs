@@ -127,7 +127,7 @@ pub enum TechnologyError {
     Key {
         /// Name of the technology.
         name: String,
-        /// The granularity.
+        /// Granularity in the technology's file.
         granularity: &'static str,
         /// Description of the fault, with the key.
         fault: &'static str,

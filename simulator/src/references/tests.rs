@@ -7,9 +7,9 @@ use crate::streams::{StreamError, StreamRequest};
 use gleaner_policy::eviction::Policy;
 use proptest::prelude::*;
 
-type Read = Result<StreamRequest, StreamError>;
+type ReadRequest = Result<StreamRequest, StreamError>;
 
-fn stream(asked: &[(u64, bool)]) -> impl Iterator<Item = Read> {
+fn stream(asked: &[(u64, bool)]) -> impl Iterator<Item = ReadRequest> {
     asked.iter().zip(0..).map(|((object, is_write), at_ns)| {
         Ok(StreamRequest {
             at_ns,

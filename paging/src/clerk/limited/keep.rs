@@ -24,7 +24,7 @@ const SOON: Timespec = Timespec {
 
 /// Figures of keeping the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct LimitRecord {
     /// Time in which programs waited for memory at the limit; control groups of version 1.
     pub(super) shortage: Duration,
     /// Number of steps by which the limit was raised; control groups of version 1.
@@ -36,10 +36,14 @@ pub(super) struct Kept {
 }
 
 /// Keeps the limit until the program has ended. `program` is its pidfd.
-pub(super) fn keep(group: &Group, program: &OwnedFd, local_bytes: u64) -> Result<Kept, LimitError> {
+pub(super) fn keep(
+    group: &Group,
+    program: &OwnedFd,
+    local_bytes: u64,
+) -> Result<LimitRecord, LimitError> {
     let shortages = shortages(group);
     let mut limiter = Limiter::new(local_bytes);
-    let mut kept = Kept::default();
+    let mut kept = LimitRecord::default();
     let mut short_since: Option<Instant> = None;
     while !has_ended(program, shortages.as_ref(), limiter.is_raised())? {
         kept.peak_swap_bytes = kept.peak_swap_bytes.max(group.swap_bytes());

@@ -1,7 +1,7 @@
 //! Report about a program's run, for people and as JSON.
 
 use super::group::{Group, Version};
-use super::keep::Kept;
+use super::keep::LimitRecord;
 use gleaner_schemas::units::{Bytes, Seconds, thousands, ticks_to_ms};
 use serde::Serialize;
 use std::fs;
@@ -65,7 +65,7 @@ impl Report {
         local_bytes: u64,
         begin: Begin,
         group: &Group,
-        kept: &Kept,
+        kept: &LimitRecord,
     ) -> Self {
         let wall = begin.time.elapsed();
         let since = |now: Option<u64>, begin: Option<u64>| Some(now?.saturating_sub(begin?));

@@ -30,7 +30,7 @@ pub(super) enum Kind {
     More,
 }
 
-/// A record.
+/// Record of one page that enters a thread's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Order among the records of all threads.
