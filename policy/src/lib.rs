@@ -4,13 +4,15 @@
 //! Pure: no clock, no randomness, no I/O. Time is an argument. The simulator runs the same code as the
 //! daemons.
 //!
-//! Rooms, from the top; each uses only those after it: `lending`, `outlook`, `placement`, `refraction`,
-//! `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `guest_load`, `active`, `accounting`.
+//! Rooms, from the top; each uses only those after it: `global`, `lending`, `outlook`, `placement`,
+//! `refraction`, `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `guest_load`, `active`,
+//! `accounting`.
 
 pub mod accounting;
 pub mod active;
 pub mod eviction;
 pub mod forecast;
+pub mod global;
 pub mod guest_load;
 pub mod idle;
 pub mod lending;

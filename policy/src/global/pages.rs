@@ -1,0 +1,493 @@
+//! Page frame directory (PFD) of one node: its frames by identifier, and their order by last use.
+
+use super::age::{INFINITE_MS, Summary, age_ms};
+use super::index::Index;
+use super::uid::Uid;
+use crate::eviction::Lru;
+
+/// Kind of a page on the node that holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Used by this node; no other copy is known.
+    #[default]
+    Local,
+    /// Used by this node; another node has a copy, too.
+    Duplicate,
+    /// Held for other nodes.
+    Global,
+}
+
+/// A page and the figures by which it is replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Identifier of the page.
+    pub uid: Uid,
+    /// Time of the last use, on the clock of the node that holds the page.
+    pub last_use_ms: i64,
+    /// Kind on this node.
+    pub kind: Kind,
+    /// N-chance: number of times that the page may still be forwarded.
+    pub chances: u8,
+}
+
+impl Page {
+    /// Age at `at_ms`, boosted if the page is global.
+    #[must_use]
+    pub fn age_ms(&self, boost_quarters: u32, at_ms: i64) -> u64 {
+        let is_global = self.kind == Kind::Global;
+        age_ms(self.last_use_ms, is_global, boost_quarters, at_ms)
+    }
+}
+
+/// Place of a frame that is not in the heap of global pages.
+const OUT: u32 = u32::MAX;
+
+/// A page and its place in the heap of global pages: 32 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    uid: Uid,
+    last_use_ms: i64,
+    heap_at: u32,
+    kind: Kind,
+    chances: u8,
+}
+
+/// Pages on one node. Local pages are in the order of their last use; global pages, which arrive with ages of
+/// their own, are in a heap.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    frames: Vec<Frame>,
+    index: Index,
+    local: Lru,
+    /// Frames of the global pages; the first one has the oldest.
+    heap: Vec<u32>,
+    /// Frames below `frames.len()` without a page.
+    unused: Vec<u32>,
+    limit: u32,
+    duplicates: u32,
+}
+
+impl Pages {
+    /// Directory without pages, for `limit` frames (at most 2³¹).
+    #[must_use]
+    pub fn new(limit: u32) -> Self {
+        let limit = limit.min(1 << 31);
+        Self {
+            frames: Vec::with_capacity(limit as usize),
+            index: Index::with_room(limit as usize),
+            local: Lru::new(limit),
+            heap: Vec::new(),
+            unused: Vec::new(),
+            limit,
+            duplicates: 0,
+        }
+    }
+
+    /// Changes the number of frames. The caller evicts pages while [`Pages::is_over`].
+    pub fn set_limit(&mut self, limit: u32) {
+        self.limit = limit.min(1 << 31);
+        self.local.grow(self.limit);
+    }
+
+    /// Number of frames.
+    #[must_use]
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Number of pages.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.index.len() as u32
+    }
+
+    /// Returns true if the node has no pages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of global pages.
+    #[must_use]
+    pub fn global_count(&self) -> u32 {
+        self.heap.len() as u32
+    }
+
+    /// Returns true if no frame is free.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.limit
+    }
+
+    /// Returns true if there are more pages than frames.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.len() > self.limit
+    }
+
+    /// Bytes of the directory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let numbers = self.heap.capacity() + self.unused.capacity();
+        self.frames.capacity() * size_of::<Frame>()
+            + self.index.bytes()
+            + numbers * size_of::<u32>()
+            + self.frames.len().max(self.limit as usize) * 8 // two links of `Lru`
+    }
+
+    /// Page with that identifier.
+    #[must_use]
+    pub fn get(&self, uid: Uid) -> Option<Page> {
+        self.slot(uid).map(|slot| self.page(slot))
+    }
+
+    /// All pages: local ones by last use, then global ones in no order.
+    pub fn iter(&self) -> impl Iterator<Item = Page> + '_ {
+        let slots = self.local.coldest().chain(self.heap.iter().copied());
+        slots.map(move |slot| self.page(slot))
+    }
+
+    /// Records a use by this node at `now_ms`, which makes a global page local. Returns the page's kind
+    /// before, or `None` if the node does not hold the page.
+    #[inline]
+    pub fn touch(&mut self, uid: Uid, now_ms: i64) -> Option<Kind> {
+        let slot = self.slot(uid)?;
+        let kind = self.frames[slot as usize].kind;
+        if kind == Kind::Global {
+            self.leave_heap(slot);
+            self.frames[slot as usize].kind = Kind::Local;
+        }
+        self.local.touch(slot);
+        self.frames[slot as usize].last_use_ms = now_ms;
+        Some(kind)
+    }
+
+    /// Makes the last use of a global page at least `last_use_ms`. Other pages stay as they are.
+    pub fn refresh(&mut self, uid: Uid, last_use_ms: i64) {
+        let Some(slot) = self.slot(uid) else {
+            return;
+        };
+        let frame = &mut self.frames[slot as usize];
+        if frame.kind == Kind::Global && frame.last_use_ms < last_use_ms {
+            frame.last_use_ms = last_use_ms;
+            self.sift_down(self.frames[slot as usize].heap_at as usize);
+        }
+    }
+
+    /// Marks a local page as duplicate, or as the only copy. Global pages stay as they are.
+    pub fn mark_duplicate(&mut self, uid: Uid, is_duplicate: bool) {
+        let Some(slot) = self.slot(uid) else {
+            return;
+        };
+        let frame = &mut self.frames[slot as usize];
+        match (frame.kind, is_duplicate) {
+            (Kind::Local, true) => {
+                frame.kind = Kind::Duplicate;
+                self.duplicates += 1;
+            }
+            (Kind::Duplicate, false) => {
+                frame.kind = Kind::Local;
+                self.duplicates -= 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a page. Returns false, and changes nothing, if no frame is free or the node holds the page.
+    ///
+    /// A local page must have been used no earlier than every other local page.
+    pub fn insert(&mut self, page: Page) -> bool {
+        if self.is_full() || self.slot(page.uid).is_some() {
+            return false;
+        }
+        let frame = Frame {
+            uid: page.uid,
+            last_use_ms: page.last_use_ms,
+            heap_at: OUT,
+            kind: page.kind,
+            chances: page.chances,
+        };
+        let slot = match self.unused.pop() {
+            Some(slot) => {
+                self.frames[slot as usize] = frame;
+                slot
+            }
+            None => {
+                self.frames.push(frame);
+                (self.frames.len() - 1) as u32
+            }
+        };
+        let frames = &self.frames;
+        self.index
+            .insert(page.uid, slot, |slot| frames[slot as usize].uid);
+        match page.kind {
+            Kind::Global => {
+                self.heap.push(slot);
+                self.place(self.heap.len() - 1, slot);
+                self.sift_up(self.heap.len() - 1);
+            }
+            Kind::Local => self.local.touch(slot),
+            Kind::Duplicate => {
+                self.local.touch(slot);
+                self.duplicates += 1;
+            }
+        }
+        true
+    }
+
+    /// Removes a page, and returns it.
+    pub fn remove(&mut self, uid: Uid) -> Option<Page> {
+        let frames = &self.frames;
+        let slot = self.index.remove(uid, |slot| frames[slot as usize].uid)?;
+        let page = self.page(slot);
+        match page.kind {
+            Kind::Global => self.leave_heap(slot),
+            Kind::Local => self.local.remove(slot),
+            Kind::Duplicate => {
+                self.local.remove(slot);
+                self.duplicates -= 1;
+            }
+        }
+        self.unused.push(slot);
+        Some(page)
+    }
+
+    /// Least recently used local page, duplicates included.
+    #[must_use]
+    pub fn oldest_local(&self) -> Option<Page> {
+        self.local.coldest().next().map(|slot| self.page(slot))
+    }
+
+    /// Least recently used duplicate. Takes a walk over the local pages that are older.
+    #[must_use]
+    pub fn oldest_duplicate(&self) -> Option<Page> {
+        if self.duplicates == 0 {
+            return None;
+        }
+        let mut pages = self.local.coldest().map(|slot| self.page(slot));
+        pages.find(|page| page.kind == Kind::Duplicate)
+    }
+
+    /// Least recently used global page.
+    #[must_use]
+    pub fn oldest_global(&self) -> Option<Page> {
+        self.heap.first().map(|slot| self.page(*slot))
+    }
+
+    /// Page with the largest age at `at_ms`; of equals, the global one.
+    #[must_use]
+    pub fn oldest(&self, boost_quarters: u32, at_ms: i64) -> Option<Page> {
+        match (self.oldest_global(), self.oldest_local()) {
+            (Some(global), Some(local)) => {
+                let age_ms = |page: &Page| page.age_ms(boost_quarters, at_ms);
+                Some(if age_ms(&global) >= age_ms(&local) {
+                    global
+                } else {
+                    local
+                })
+            }
+            (global, local) => global.or(local),
+        }
+    }
+
+    /// Age of the node's oldest frame at `at_ms`: a free frame is older than every page. `None` if the node
+    /// has no frames.
+    #[must_use]
+    pub fn oldest_age_ms(&self, boost_quarters: u32, at_ms: i64) -> Option<u64> {
+        if !self.is_full() {
+            return Some(INFINITE_MS);
+        }
+        let oldest = self.oldest(boost_quarters, at_ms);
+        oldest.map(|page| page.age_ms(boost_quarters, at_ms))
+    }
+
+    /// Distribution of all frames by age at `at_ms`; its other counts are 0.
+    #[must_use]
+    pub fn summary(&self, boost_quarters: u32, at_ms: i64) -> Summary {
+        let mut summary = Summary {
+            free_frames: self.limit.saturating_sub(self.len()),
+            ..Summary::default()
+        };
+        for page in self.iter() {
+            summary.count(page.age_ms(boost_quarters, at_ms));
+        }
+        summary
+    }
+
+    #[inline]
+    fn slot(&self, uid: Uid) -> Option<u32> {
+        let frames = &self.frames;
+        self.index.find(uid, |slot| frames[slot as usize].uid)
+    }
+
+    fn page(&self, slot: u32) -> Page {
+        let frame = &self.frames[slot as usize];
+        Page {
+            uid: frame.uid,
+            last_use_ms: frame.last_use_ms,
+            kind: frame.kind,
+            chances: frame.chances,
+        }
+    }
+
+    /// Order of the heap: last use, then identifier, so that equal histories evict equal pages.
+    fn key(&self, slot: u32) -> (i64, Uid) {
+        let frame = &self.frames[slot as usize];
+        (frame.last_use_ms, frame.uid)
+    }
+
+    fn place(&mut self, at: usize, slot: u32) {
+        self.heap[at] = slot;
+        self.frames[slot as usize].heap_at = at as u32;
+    }
+
+    fn sift_up(&mut self, mut at: usize) {
+        while at > 0 {
+            let above = (at - 1) / 2;
+            let (slot, parent) = (self.heap[at], self.heap[above]);
+            if self.key(parent) <= self.key(slot) {
+                return;
+            }
+            self.place(at, parent);
+            self.place(above, slot);
+            at = above;
+        }
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let mut least = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len()
+                    && self.key(self.heap[child]) < self.key(self.heap[least])
+                {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            let (slot, child) = (self.heap[at], self.heap[least]);
+            self.place(at, child);
+            self.place(least, slot);
+            at = least;
+        }
+    }
+
+    fn leave_heap(&mut self, slot: u32) {
+        let at = self.frames[slot as usize].heap_at as usize;
+        self.frames[slot as usize].heap_at = OUT;
+        if let Some(last) = self.heap.pop()
+            && at < self.heap.len()
+        {
+            self.place(at, last);
+            self.sift_up(at);
+            self.sift_down(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Insert(Kind, i64),
+        Touch,
+        Refresh(i64),
+        Remove,
+        Mark(bool),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..60i64).prop_map(|age| Step::Insert(Kind::Global, age)),
+            3 => Just(Step::Insert(Kind::Local, 0)),
+            2 => Just(Step::Touch),
+            1 => (0..60i64).prop_map(Step::Refresh),
+            2 => Just(Step::Remove),
+            1 => any::<bool>().prop_map(Step::Mark),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_directory_is_a_plain_list(steps in prop::collection::vec((step(), 0..14u128), 0..120)) {
+            let mut pages = Pages::new(8);
+            let mut list: Vec<Page> = Vec::new();
+            for (now_ms, (step, uid)) in (0_i64..).zip(steps) {
+                let uid = Uid::shared(uid);
+                let at = list.iter().position(|page| page.uid == uid);
+                match step {
+                    Step::Insert(kind, age) => {
+                        let page = Page { uid, last_use_ms: now_ms - age, kind, chances: 0 };
+                        let fits = at.is_none() && list.len() < 8;
+                        prop_assert_eq!(pages.insert(page), fits);
+                        list.extend(fits.then_some(page));
+                    }
+                    Step::Touch => {
+                        let mut page = at.map(|at| list.remove(at));
+                        prop_assert_eq!(pages.touch(uid, now_ms), page.map(|page| page.kind));
+                        if let Some(page) = &mut page {
+                            page.last_use_ms = now_ms;
+                            if page.kind == Kind::Global {
+                                page.kind = Kind::Local;
+                            }
+                        }
+                        list.extend(page);
+                    }
+                    Step::Refresh(age) => {
+                        pages.refresh(uid, now_ms - age);
+                        if let Some(at) = at.filter(|at| list[*at].kind == Kind::Global) {
+                            list[at].last_use_ms = list[at].last_use_ms.max(now_ms - age);
+                        }
+                    }
+                    Step::Remove => {
+                        prop_assert_eq!(pages.remove(uid), at.map(|at| list.remove(at)));
+                    }
+                    Step::Mark(is_duplicate) => {
+                        pages.mark_duplicate(uid, is_duplicate);
+                        if let Some(at) = at.filter(|at| list[*at].kind != Kind::Global) {
+                            list[at].kind = if is_duplicate { Kind::Duplicate } else { Kind::Local };
+                        }
+                    }
+                }
+                let local = || list.iter().filter(|page| page.kind != Kind::Global);
+                let global = list.iter().filter(|page| page.kind == Kind::Global);
+                prop_assert_eq!(pages.oldest_local(), local().next().copied());
+                let duplicate = local().find(|page| page.kind == Kind::Duplicate);
+                prop_assert_eq!(pages.oldest_duplicate(), duplicate.copied());
+                let oldest = global.min_by_key(|page| (page.last_use_ms, page.uid));
+                prop_assert_eq!(pages.oldest_global(), oldest.copied());
+                prop_assert_eq!(pages.len() as usize, list.len());
+                prop_assert_eq!(pages.iter().count(), list.len());
+                let summary = pages.summary(5, now_ms);
+                prop_assert_eq!(summary.frames(), 8);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_takes_at_most_64_bytes() {
+        for frames in [1000_u32, 4096, 5000, 100_000] {
+            let mut pages = Pages::new(frames);
+            for n in 0..frames {
+                let kind = if n % 2 == 0 {
+                    Kind::Global
+                } else {
+                    Kind::Local
+                };
+                assert!(pages.insert(Page {
+                    uid: Uid::shared(u128::from(n)),
+                    kind,
+                    ..Page::default()
+                }));
+            }
+            let bytes = pages.bytes() as f64 / f64::from(frames);
+            assert!(bytes <= 64.0, "{bytes} bytes of {frames} frames");
+        }
+        assert_eq!(size_of::<Frame>(), 32);
+    }
+}
