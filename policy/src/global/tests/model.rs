@@ -394,7 +394,7 @@ fn readers_of_one_block_with_lost_and_doubled_messages() {
         ..Budget::default()
     };
     let reads = [(0, 0), (1, 2), (2, 0)];
-    check(pages(MemoryPolicy::Gms, &reads, budget), 1_000);
+    check(pages(MemoryPolicy::Gms, &reads, budget), 31_000);
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn nodes_that_evict_each_others_pages() {
         ..Budget::default()
     };
     let reads = [(0, 0), (0, 1), (0, 2)];
-    check(pages(MemoryPolicy::Gms, &reads, budget), 1_000);
+    check(pages(MemoryPolicy::Gms, &reads, budget), 9_900);
     check(pages(MemoryPolicy::NChance, &reads, budget), 1_000);
 }
 
@@ -415,7 +415,7 @@ fn a_node_that_restarts() {
         ..Budget::default()
     };
     let reads = [(0, 0), (1, 2), (2, 0)];
-    check(pages(MemoryPolicy::Gms, &reads, budget), 1_000);
+    check(pages(MemoryPolicy::Gms, &reads, budget), 73_000);
     let budget = Budget {
         losses: 1,
         ..budget
@@ -430,7 +430,7 @@ fn memory_that_is_taken() {
         losses: 1,
         ..Budget::default()
     };
-    check(pages(MemoryPolicy::Gms, &[(0, 0), (1, 2)], budget), 300);
+    check(pages(MemoryPolicy::Gms, &[(0, 0), (1, 2)], budget), 1_100);
 }
 
 #[test]
@@ -444,5 +444,5 @@ fn initiators_that_begin_at_once() {
         has_epochs: true,
         ..pages(MemoryPolicy::Gms, &[], Budget::default())
     };
-    check(case, 1_000);
+    check(case, 45_000);
 }

@@ -117,7 +117,7 @@ fn scenario_f_young_victims_end_the_epoch() {
         read(&mut node, 1, 95);
         step(&mut node, &weights(own_weight, false, 72_000), 100);
         for count in 1..=ends_at {
-            let actions = step(&mut node, &put(count, 50), 101);
+            let actions = step(&mut node, &put(100 + count, 50), 101);
             assert_eq!(actions.contains(&ENDED), count == ends_at, "put {count}");
         }
         assert_eq!(node.epoch().counts.received, 0);
