@@ -5,15 +5,17 @@
 //! gives the same results, byte for byte.
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `models`, `references`,
-//! `cache`, `streams`, `dodo`, `hosts`, `applications`, `queueing`, `event`, `request`.
+//! `cache`, `streams`, `dodo`, `hosts`, `applications`, `gms`, `queueing`, `event`, `parallel`, `request`.
 
 pub mod applications;
 pub mod cache;
 mod calibrate;
 pub mod dodo;
 pub mod event;
+pub mod gms;
 pub mod hosts;
 pub mod models;
+pub mod parallel;
 pub mod queueing;
 pub mod references;
 mod request;

@@ -2,9 +2,10 @@
 //! which they work.
 
 use super::clients::wrong;
-use super::{Cluster, Recording, SweepError, parallel};
+use super::{Cluster, Recording, SweepError};
 use crate::dodo::Borrower;
 use crate::hosts::Timeline;
+use crate::parallel;
 use crate::streams::read::{Format, open};
 use crate::streams::{ClientRequests, ReplayedClient, StreamError};
 use gleaner_dataset::DatasetError;

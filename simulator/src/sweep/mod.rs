@@ -27,7 +27,6 @@ mod file;
 mod forecasts;
 mod key;
 mod measure;
-mod parallel;
 mod part;
 mod plan;
 mod row;

@@ -3,9 +3,10 @@
 use super::borrowers;
 use super::row::{self, Row, RunResults};
 use super::workload::Workload;
-use super::{Case, Cluster, Plan, SweepError, measure, parallel};
+use super::{Case, Cluster, Plan, SweepError, measure};
 use crate::dodo::{Borrower, Scenario, SimulationError, simulate, simulate_clients};
 use crate::hosts::{Reading, Timeline, read};
+use crate::parallel;
 use crate::streams::ReplayedClient;
 use gleaner_policy::quota::Mode;
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 mod clients;
 mod parts;
 
-use super::parallel::each;
 use super::*;
 use crate::applications::Application;
 use crate::dodo::Scenario;
 use crate::event::{DAY, HOUR};
+use crate::parallel::each;
 use gleaner_policy::placement::Placement;
 use gleaner_schemas::lending::Mode;
 use std::num::NonZeroUsize;

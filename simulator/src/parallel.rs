@@ -8,7 +8,10 @@ use std::thread;
 /// Returns the result of `work` for each item, in the items' order. After an error no more items are begun.
 /// If several items fail, the first item's error is returned. This error is the same for any number of
 /// threads, because all items before the failed one were begun earlier and are finished.
-pub(super) fn each<T: Sync, R: Send, E: Send>(
+///
+/// # Errors
+/// Those of `work`.
+pub fn each<T: Sync, R: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],
     work: impl Fn(&T) -> Result<R, E> + Sync,

@@ -1,0 +1,43 @@
+//! Global memory management (Feeley et al., SOSP 1995), simulated: clients run programs on nodes whose memory
+//! `policy::global` manages, on the paper's machines and network.
+//!
+//! ```text
+//! programs ─► process ─► policy::global::node (one per node) ─► actions ─► cluster: messages, disks, CPUs ─► outcome
+//!                            ▲                                        │
+//!                            └──────── event queue ◄──────────────────┘
+//! ```
+//!
+//! - `shipped`, `rows`, `file`: scenario files with `system = "gms"`, and their results. `experiments`: the paper's
+//!   Figures 6 to 13 as scenarios.
+//! - `simulation`: one simulation; `cluster`: its events. `process`: a program on a node; `programs`: its references.
+//! - `scenario`: all settings; `costs`: the paper's Tables 1 to 5; `machine`: stations that serve one request at a
+//!   time.
+//! - `outcome`: results; `check`: conservation laws, checked in every simulation.
+
+mod check;
+mod cluster;
+mod costs;
+mod error;
+pub mod experiments;
+mod file;
+mod machine;
+mod outcome;
+mod process;
+mod programs;
+mod rows;
+mod scenario;
+mod shipped;
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+pub use check::Violation;
+pub use costs::Costs;
+pub use error::GmsError;
+pub use file::{Case, ScenarioFile};
+pub use outcome::{ClientOutcome, Outcome, Reads, Window};
+pub use programs::Program;
+pub use rows::{MEASURES, Measure, Row, Spread, rows, runs};
+pub use scenario::{NEEDED_FRAMES, Scenario};
+pub use shipped::SHIPPED;
+pub use simulation::{simulate, speedups};

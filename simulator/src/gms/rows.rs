@@ -1,0 +1,203 @@
+//! Runs all cases of a scenario file on several threads. The number of threads does not change the rows.
+
+use super::error::GmsError;
+use super::file::{Case, ScenarioFile};
+use super::outcome::{Outcome, Reads};
+use super::scenario::Scenario;
+use super::simulation::{simulate, speedups};
+use crate::parallel;
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A figure of an outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Key in JSON and CSV; it has the unit.
+    pub key: &'static str,
+    /// Heading of the column in the table.
+    pub label: &'static str,
+    /// Meaning of the figure.
+    pub meaning: &'static str,
+    value: fn(&Comparison) -> Option<f64>,
+}
+
+/// An outcome, and that of the same clients without other nodes' memory.
+struct Comparison {
+    without: Outcome,
+    with: Outcome,
+}
+
+/// All figures, in the order of the output.
+pub const MEASURES: [Measure; 7] = [
+    Measure {
+        key: "speedup",
+        label: "speedup",
+        meaning: "time of the clients without other nodes' memory over their time with it, mean of the clients",
+        value: |of| {
+            let speedups = speedups(&of.without, &of.with);
+            let count = speedups.len();
+            (count > 0).then(|| speedups.iter().sum::<f64>() / count as f64)
+        },
+    },
+    Measure {
+        key: "cluster_share",
+        label: "from cluster",
+        meaning: "share of the clients' reads that another node's memory answered",
+        value: |of| share(of, |reads| reads.cluster),
+    },
+    Measure {
+        key: "source_share",
+        label: "from disk",
+        meaning: "share of the clients' reads that disk or server answered",
+        value: |of| share(of, |reads| reads.source),
+    },
+    Measure {
+        key: "network_bytes_per_s",
+        label: "network, bytes/s",
+        meaning: "bytes of all messages per second while all clients count",
+        value: |of| {
+            let window = of.with.window.as_ref()?;
+            Some(window.network_bytes as f64 * 1e9 / window.length_ns.max(1) as f64)
+        },
+    },
+    Measure {
+        key: "epoch_bytes_per_s",
+        label: "epochs, bytes/s",
+        meaning: "bytes of the epochs' messages per second while all clients count",
+        value: |of| {
+            let window = of.with.window.as_ref()?;
+            Some(window.epoch_bytes as f64 * 1e9 / window.length_ns.max(1) as f64)
+        },
+    },
+    Measure {
+        key: "idle_cpu_share",
+        label: "idle node's CPU",
+        meaning: "share of its CPU that the first node with idle memory uses for others",
+        value: |of| Some(of.with.window.as_ref()?.idle_cpu_share),
+    },
+    Measure {
+        key: "bystander_slowdown",
+        label: "bystanders' slowdown",
+        meaning: "time of the bystanders over the time that their computing alone takes",
+        value: |of| of.with.window.as_ref()?.bystander_slowdown,
+    },
+];
+
+/// Share of the clients' reads.
+fn share(of: &Comparison, part: fn(&Reads) -> u64) -> Option<f64> {
+    let reads = || of.with.clients.iter().map(|client| &client.reads);
+    let all: u64 = reads().map(Reads::sum).sum();
+    (all > 0).then(|| reads().map(part).sum::<u64>() as f64 / all as f64)
+}
+
+/// Median and range of a figure over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Median; of an even number of seeds, the mean of the two middle values.
+    pub median: f64,
+    /// Smallest value.
+    pub low: f64,
+    /// Largest value.
+    pub high: f64,
+}
+
+impl Spread {
+    fn new(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let upper = *values.get(middle)?;
+        let lower = *values.get(values.len().div_ceil(2) - 1)?;
+        Some(Self {
+            median: f64::midpoint(lower, upper),
+            low,
+            high,
+        })
+    }
+}
+
+/// Figures of a case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Values of the swept settings, in the order of the file's keys.
+    pub settings: Vec<String>,
+    /// Figures, in the order of [`MEASURES`]; absent where a seed has none.
+    pub values: Vec<Option<Spread>>,
+}
+
+/// Number of simulations of a scenario file, for progress: one for each case and seed.
+///
+/// # Errors
+/// Those of [`ScenarioFile::cases`].
+pub fn runs(file: &ScenarioFile) -> Result<usize, GmsError> {
+    Ok(file.cases()?.len() * file.seeds.len())
+}
+
+/// Simulates every case with every seed. Calls the progress function with the number of finished runs.
+///
+/// # Errors
+/// Those of [`simulate`] and [`ScenarioFile::cases`].
+pub fn rows(
+    file: &ScenarioFile,
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Row>, GmsError> {
+    let cases = file.cases()?;
+    let mut alone: Vec<Scenario> = Vec::new();
+    for case in &cases {
+        let without = case.scenario.without_cluster();
+        if !alone.contains(&without) {
+            alone.push(without);
+        }
+    }
+    let baselines = each_with_seeds(&alone, &file.seeds, threads, &|_| {})?;
+    let scenarios: Vec<Scenario> = cases.iter().map(|case| case.scenario.clone()).collect();
+    let outcomes = each_with_seeds(&scenarios, &file.seeds, threads, progress)?;
+    let row = |(case, of_seeds): (&Case, Vec<Outcome>)| {
+        let without = case.scenario.without_cluster();
+        let at = alone.iter().position(|scenario| *scenario == without);
+        let baseline = at
+            .and_then(|at| baselines.get(at))
+            .map_or(&[][..], Vec::as_slice);
+        let pairs = baseline.iter().zip(of_seeds);
+        let comparisons: Vec<Comparison> = pairs
+            .map(|(without, with)| Comparison {
+                without: without.clone(),
+                with,
+            })
+            .collect();
+        let value = |measure: &Measure| {
+            let values: Option<Vec<f64>> = comparisons.iter().map(measure.value).collect();
+            values.and_then(Spread::new)
+        };
+        Row {
+            settings: case.values.clone(),
+            values: MEASURES.iter().map(value).collect(),
+        }
+    };
+    Ok(cases.iter().zip(outcomes).map(row).collect())
+}
+
+/// Outcomes of every scenario, by seed.
+fn each_with_seeds(
+    scenarios: &[Scenario],
+    seeds: &[u64],
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Vec<Outcome>>, GmsError> {
+    let with_seeds = |scenario| seeds.iter().map(move |seed| (scenario, *seed));
+    let runs: Vec<(&Scenario, u64)> = scenarios.iter().flat_map(with_seeds).collect();
+    let done = AtomicUsize::new(0);
+    progress(0);
+    let outcomes = parallel::each(threads, &runs, |(scenario, seed)| {
+        let outcome = simulate(scenario, *seed)?;
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok::<Outcome, GmsError>(outcome)
+    })?;
+    let mut outcomes = outcomes.into_iter();
+    let of_seeds = scenarios
+        .iter()
+        .map(|_| outcomes.by_ref().take(seeds.len()).collect());
+    Ok(of_seeds.collect())
+}

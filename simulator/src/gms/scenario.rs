@@ -1,0 +1,366 @@
+//! Settings of a simulated cluster. The defaults are the paper's; settings that the paper does not state are marked
+//! **Assumed**, and were chosen before any run.
+
+use super::costs::Costs;
+use super::error::GmsError;
+use super::programs::Program;
+use gleaner_policy::global::settings::{MemoryPolicy, Settings, Swap, Victim};
+use serde::{Deserialize, Serialize};
+
+/// Pages of OO7 that its node cannot hold: the idle memory that the program needs (section 5.5).
+pub const NEEDED_FRAMES: u32 = Program::Oo7.pages() - CLIENT_FRAMES;
+
+/// Frames for programs on a node of 64 MB. **Assumed**: 40 MB; the kernel and its buffers take the rest.
+const CLIENT_FRAMES: u32 = 5_120;
+/// Most nodes of a cluster.
+const MOST_NODES: u32 = 10_000;
+/// Most frames of a node: 128 GiB.
+const MOST_FRAMES: u32 = 1 << 24;
+/// Most frames of all nodes together.
+const MOST_FRAMES_IN_ALL: u64 = 1 << 28;
+/// Most nodes and counted faults, multiplied.
+const MOST_FAULTS_IN_ALL: u64 = 1 << 30;
+/// Longest time of one operation: 10 s.
+const MOST_COST_NS: u64 = 10_000_000_000;
+
+/// Settings of a simulated cluster: clients that run programs, and nodes with idle memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scenario {
+    /// Rule by which pages are placed.
+    #[serde(with = "PolicyName")]
+    pub policy: MemoryPolicy,
+    /// Page that a node evicts, under `gms`.
+    #[serde(with = "VictimName")]
+    pub victim: Victim,
+    /// Receiver of the page that makes room for a hit, under `gms`.
+    #[serde(with = "SwapName")]
+    pub swap: Swap,
+    /// Factor of global pages' ages, in quarters.
+    pub boost_quarters: u32,
+    /// N-chance: forwards of a page until it is dropped.
+    pub chances: u8,
+    /// N-chance: age from which a receiver drops a page without other copies. **Assumed**: 60 s.
+    pub very_old_ms: u64,
+    /// Hash: number of homes of a page.
+    pub homes: u32,
+    /// Hash: a page is in one memory at a time.
+    pub is_exclusive: bool,
+    /// Time after which a node reads a page from its source, if the cluster has not answered.
+    pub fetch_timeout_ms: u32,
+    /// Programs of the clients, in turn.
+    pub programs: Vec<Program>,
+    /// Number of clients. Each runs one program.
+    pub clients: u32,
+    /// Frames of each client.
+    pub client_frames: u32,
+    /// Faults of a client that are counted, after a first pass over its data. The number of references is that
+    /// which causes these faults in `client_frames` frames without global memory.
+    pub counted_faults: u32,
+    /// Mean compute time between two faults of `client_frames` frames. Calibrated: Figure 13. **Assumed** for all
+    /// programs but OO7.
+    pub compute_us: u32,
+    /// Nodes with idle memory.
+    pub idle_nodes: u32,
+    /// Idle frames of all these nodes together.
+    pub idle_frames: u32,
+    /// Number of nodes that have `rich_percent` of the idle frames; 0: all nodes have equally many.
+    pub rich_nodes: u32,
+    /// Share of the idle frames on the rich nodes, in %.
+    pub rich_percent: f64,
+    /// True if a program runs on each node with idle memory that is not rich. The program loops over pages of its
+    /// own, half of which all such nodes share.
+    pub has_bystanders: bool,
+    /// Pages of a bystander, which has as many frames beside its share of the idle frames.
+    pub bystander_pages: u32,
+    /// Compute time of a bystander per page. **Assumed**.
+    pub bystander_us: u32,
+    /// Interval at which a bystander stops and begins on a rich node instead, in ms; 0: never.
+    pub exchange_ms: u32,
+    /// Time at which the clients begin, in ms: bystanders have read their pages by then. **Assumed**.
+    pub start_ms: u32,
+    /// Costs of operations.
+    pub costs: Costs,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        let settings = Settings::default();
+        Self {
+            policy: settings.policy,
+            victim: settings.victim,
+            swap: settings.swap,
+            boost_quarters: settings.boost_quarters,
+            chances: settings.chances,
+            very_old_ms: settings.very_old_ms,
+            homes: settings.homes as u32,
+            is_exclusive: settings.is_exclusive,
+            fetch_timeout_ms: settings.fetch_timeout_ms as u32,
+            programs: vec![Program::Oo7],
+            clients: 1,
+            client_frames: CLIENT_FRAMES,
+            counted_faults: 30_000,
+            compute_us: 2_760,
+            idle_nodes: 8,
+            idle_frames: NEEDED_FRAMES,
+            rich_nodes: 0,
+            rich_percent: 50.0,
+            has_bystanders: false,
+            bystander_pages: CLIENT_FRAMES,
+            bystander_us: 1_000,
+            exchange_ms: 0,
+            start_ms: 0,
+            costs: Costs::default(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "MemoryPolicy", rename_all = "kebab-case")]
+enum PolicyName {
+    Gms,
+    Exact,
+    NChance,
+    Hash,
+    None,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Victim", rename_all = "kebab-case")]
+enum VictimName {
+    Oldest,
+    GlobalFirst,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Swap", rename_all = "kebab-case")]
+enum SwapName {
+    Return,
+    Weights,
+}
+
+impl Scenario {
+    /// Settings of the policy.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            policy: self.policy,
+            victim: self.victim,
+            swap: self.swap,
+            boost_quarters: self.boost_quarters,
+            chances: self.chances,
+            very_old_ms: self.very_old_ms,
+            homes: self.homes as usize,
+            is_exclusive: self.is_exclusive,
+            fetch_timeout_ms: i64::from(self.fetch_timeout_ms),
+        }
+    }
+
+    /// The same clients without the memory of other nodes.
+    #[must_use]
+    pub fn without_cluster(&self) -> Self {
+        Self {
+            policy: MemoryPolicy::None,
+            idle_frames: 0,
+            rich_nodes: 0,
+            has_bystanders: false,
+            exchange_ms: 0,
+            start_ms: 0,
+            ..self.clone()
+        }
+    }
+
+    /// Program of a client, counted from 0.
+    pub(super) fn program(&self, client: u32) -> Program {
+        let at = client as usize % self.programs.len().max(1);
+        self.programs.get(at).copied().unwrap_or(Program::Oo7)
+    }
+
+    /// Idle frames of a node with idle memory, counted from 0. The first nodes are the rich ones; of equal nodes,
+    /// the first ones have the remainder.
+    pub(super) fn idle_frames_of(&self, node: u32) -> u32 {
+        let part = |sum: u64, count: u32, at: u32| {
+            let count = u64::from(count.max(1));
+            let share = sum / count + u64::from(u64::from(at) < sum % count);
+            u32::try_from(share).unwrap_or(u32::MAX)
+        };
+        let all = u64::from(self.idle_frames);
+        let (rich, poor) = (
+            self.rich_nodes,
+            self.idle_nodes.saturating_sub(self.rich_nodes),
+        );
+        let rich_sum = match (rich, poor) {
+            (0, _) => 0,
+            (_, 0) => all,
+            _ => (all as f64 * self.rich_percent / 100.0) as u64,
+        };
+        if node < rich {
+            part(rich_sum, rich, node)
+        } else {
+            part(all - rich_sum, poor, node - rich)
+        }
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// [`GmsError::Setting`] names the first setting outside its range.
+    pub fn check(&self) -> Result<(), GmsError> {
+        let within = |key, value: u64, low: u64, high: u64| match (low..=high).contains(&value) {
+            true => Ok(()),
+            false => Err(GmsError::Setting {
+                key,
+                value: value.to_string(),
+                reason: format!("must be {low} to {high}"),
+            }),
+        };
+        let of = u64::from;
+        within("programs", self.programs.len() as u64, 1, 1_000)?;
+        within("clients", of(self.clients), 1, of(MOST_NODES))?;
+        within(
+            "idle_nodes",
+            of(self.idle_nodes),
+            0,
+            of(MOST_NODES - self.clients),
+        )?;
+        within("rich_nodes", of(self.rich_nodes), 0, of(self.idle_nodes))?;
+        if !(0.0..=100.0).contains(&self.rich_percent) {
+            return Err(GmsError::Setting {
+                key: "rich_percent",
+                value: self.rich_percent.to_string(),
+                reason: "must be 0 to 100".to_owned(),
+            });
+        }
+        within("client_frames", of(self.client_frames), 1, of(MOST_FRAMES))?;
+        within("idle_frames", of(self.idle_frames), 0, of(MOST_FRAMES))?;
+        within(
+            "bystander_pages",
+            of(self.bystander_pages),
+            2,
+            of(MOST_FRAMES),
+        )?;
+        within("bystander_us", of(self.bystander_us), 1, 10_000_000)?;
+        within("counted_faults", of(self.counted_faults), 1, 10_000_000)?;
+        within("compute_us", of(self.compute_us), 0, 10_000_000)?;
+        within("boost_quarters", of(self.boost_quarters), 1, 1_000)?;
+        within("chances", u64::from(self.chances), 0, 255)?;
+        within("very_old_ms", self.very_old_ms, 0, 1 << 40)?;
+        within("homes", of(self.homes), 1, 2)?;
+        within("fetch_timeout_ms", of(self.fetch_timeout_ms), 1, 60_000)?;
+        let exchanges = of(self.exchange_ms);
+        within(
+            "exchange_ms",
+            if exchanges == 0 { 100 } else { exchanges },
+            100,
+            1 << 31,
+        )?;
+        within("start_ms", of(self.start_ms), 0, 86_400_000)?;
+        let bystanders = if self.has_bystanders {
+            self.idle_nodes
+        } else {
+            0
+        };
+        let frames = of(self.clients) * of(self.client_frames)
+            + of(self.idle_frames)
+            + of(bystanders) * of(self.bystander_pages);
+        within("client_frames", frames, 1, MOST_FRAMES_IN_ALL)?;
+        let faults = of(self.clients) * of(self.counted_faults);
+        within("counted_faults", faults, 1, MOST_FAULTS_IN_ALL)?;
+        self.check_costs(within)
+    }
+
+    fn check_costs(
+        &self,
+        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
+    ) -> Result<(), GmsError> {
+        let costs = &self.costs;
+        for (key, value_ns) in [
+            ("costs.message_ns", costs.message_ns),
+            ("costs.page_ns", costs.page_ns),
+            ("costs.put_ns", costs.put_ns),
+            ("costs.link_ns", costs.link_ns),
+            ("costs.put_private_ns", costs.put_private_ns),
+            ("costs.put_shared_ns", costs.put_shared_ns),
+            ("costs.put_target_private_ns", costs.put_target_private_ns),
+            ("costs.put_target_shared_ns", costs.put_target_shared_ns),
+            ("costs.directory_private_ns", costs.directory_private_ns),
+            ("costs.directory_shared_ns", costs.directory_shared_ns),
+            ("costs.frame_ns", costs.frame_ns),
+            ("costs.serving_ns", costs.serving_ns),
+            ("costs.private_fault_ns", costs.private_fault_ns),
+            ("costs.shared_fault_ns", costs.shared_fault_ns),
+            ("costs.disk_sequential_ns", costs.disk_sequential_ns),
+            ("costs.disk_random_ns", costs.disk_random_ns),
+            ("costs.nfs_sequential_ns", costs.nfs_sequential_ns),
+            ("costs.nfs_random_ns", costs.nfs_random_ns),
+            ("costs.summary_request_ns", costs.summary_request_ns),
+            ("costs.summary_local_page_ns", costs.summary_local_page_ns),
+            ("costs.summary_global_page_ns", costs.summary_global_page_ns),
+            ("costs.weights_ns", costs.weights_ns),
+        ] {
+            within(key, value_ns, 0, MOST_COST_NS)?;
+        }
+        // A page is on its links for a part of its way.
+        let most_link_ns = costs.page_ns.min(costs.put_ns);
+        within("costs.link_ns", costs.link_ns, 0, most_link_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_frames_are_divided_without_loss() {
+        for (rich_nodes, rich_percent) in [(0, 50.0), (2, 75.0), (3, 62.5), (4, 50.0), (8, 10.0)] {
+            let scenario = Scenario {
+                rich_nodes,
+                rich_percent,
+                idle_frames: 11_881,
+                ..Scenario::default()
+            };
+            let frames: Vec<u32> = (0..8).map(|node| scenario.idle_frames_of(node)).collect();
+            assert_eq!(frames.iter().sum::<u32>(), 11_881, "{frames:?}");
+            let rich: u32 = frames.iter().take(rich_nodes as usize).sum();
+            let expected = match rich_nodes {
+                0 => 0,
+                8 => 11_881,
+                _ => (11_881.0 * rich_percent / 100.0) as u32,
+            };
+            assert_eq!(rich, expected);
+        }
+    }
+
+    #[test]
+    fn settings_outside_their_range_are_named() {
+        Scenario::default().check().unwrap();
+        let refused = |scenario: Scenario| scenario.check().unwrap_err().to_string();
+        let error = refused(Scenario {
+            clients: 0,
+            ..Scenario::default()
+        });
+        assert!(error.contains("clients = 0"), "{error}");
+        let error = refused(Scenario {
+            rich_nodes: 9,
+            ..Scenario::default()
+        });
+        assert!(
+            error.contains("rich_nodes = 9") && error.contains("0 to 8"),
+            "{error}"
+        );
+        let costs = Costs {
+            disk_random_ns: u64::MAX,
+            ..Costs::default()
+        };
+        let error = refused(Scenario {
+            costs,
+            ..Scenario::default()
+        });
+        assert!(error.contains("costs.disk_random_ns"), "{error}");
+        let many = Scenario {
+            clients: 5_000,
+            client_frames: 1 << 24,
+            ..Scenario::default()
+        };
+        assert!(refused(many).contains("client_frames"));
+    }
+}

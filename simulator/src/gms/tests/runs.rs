@@ -1,0 +1,153 @@
+//! Whole simulations: laws, determinism, and shapes that hand-worked scenarios predict.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn the_same_seed_gives_the_same_outcome() {
+    for policy in MemoryPolicy::ALL {
+        let scenario = Scenario {
+            policy,
+            has_bystanders: true,
+            bystander_pages: 600,
+            ..small()
+        };
+        let outcome = simulate(&scenario, 3).unwrap();
+        assert_eq!(outcome, simulate(&scenario, 3).unwrap(), "{policy}");
+        assert_ne!(outcome, simulate(&scenario, 4).unwrap(), "{policy}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let text = "system = 'gms'\nseeds = [1, 2]\n[scenario]\ncounted_faults = 200\n\
+                [sweep]\npolicy = ['gms', 'n-chance']\nrich_nodes = [0, 2]";
+    let file = ScenarioFile::parse(text).unwrap();
+    assert_eq!(runs(&file).unwrap(), 8);
+    let of = |threads| rows(&file, threads, &|_| {}).unwrap();
+    let found = [1, 3].map(|threads| of(std::num::NonZeroUsize::new(threads).unwrap()));
+    assert_eq!(found[0], found[1]);
+    assert_eq!(found[0].len(), 4);
+    assert_eq!(found[0][1].settings, ["gms", "2"]);
+    let speedups: Vec<Option<Spread>> = found[0].iter().map(|row| row.values[0]).collect();
+    assert!(
+        speedups
+            .iter()
+            .flatten()
+            .all(|s| s.low <= s.median && s.median <= s.high)
+    );
+}
+
+/// Idle memory for all pages: after the first pass nearly every fault finds its page in another node's memory.
+#[test]
+fn enough_idle_memory_replaces_the_disk() {
+    let ample = Scenario {
+        idle_frames: 20_000,
+        ..small()
+    };
+    let with = simulate(&ample, 1).unwrap();
+    let without = simulate(&ample.without_cluster(), 1).unwrap();
+    let reads = &with.clients[0].reads;
+    assert!(reads.cluster > 10 * reads.source, "{reads:?}");
+    let speedup = speedups(&without, &with)[0];
+    assert!(speedup > 2.0, "{speedup}");
+    let window = with.window.unwrap();
+    assert!(window.page_transfers >= reads.cluster);
+    assert!(with.epochs > 3);
+}
+
+/// Scenario G as a whole system: a loop over all frames of the cluster. A frame that is returned keeps every page; a
+/// receiver that is drawn by weight has no free frame and drops a page that is needed.
+#[test]
+fn a_returned_frame_saves_reads_when_memory_is_just_enough() {
+    let source = |swap| {
+        let scenario = Scenario {
+            swap,
+            idle_frames: NEEDED_FRAMES,
+            counted_faults: 4_000,
+            ..small()
+        };
+        simulate(&scenario, 1).unwrap().clients[0].reads.source
+    };
+    assert!(source(Swap::Return) <= source(Swap::Weights));
+}
+
+#[test]
+fn without_idle_frames_the_cluster_changes_little() {
+    let none = Scenario {
+        idle_frames: 0,
+        ..small()
+    };
+    let with = simulate(&none, 1).unwrap();
+    let without = simulate(&none.without_cluster(), 1).unwrap();
+    assert_eq!(with.clients[0].reads.cluster, 0);
+    let speedup = speedups(&without, &with)[0];
+    assert!((0.9..=1.01).contains(&speedup), "{speedup}");
+}
+
+#[test]
+fn an_exchange_moves_bystanders() {
+    let still = Scenario {
+        has_bystanders: true,
+        bystander_pages: 3_000,
+        rich_nodes: 1,
+        rich_percent: 80.0,
+        ..small()
+    };
+    let moving = Scenario {
+        exchange_ms: 1_000,
+        ..still.clone()
+    };
+    let [still, moving] = [still, moving].map(|scenario| simulate(&scenario, 2).unwrap());
+    assert_ne!(still.clients, moving.clients);
+    assert!(still.window.unwrap().bystander_slowdown.unwrap() >= 0.99);
+    assert_eq!(moving.window.unwrap().bystander_slowdown, None);
+}
+
+fn cluster() -> impl Strategy<Value = Scenario> {
+    let counts = (1..4_u32, 0..5_u32, 0..9_000_u32, 0..3_u32, 100..4_000_u32);
+    let programs = prop::sample::subsequence(Program::ALL.to_vec(), 1..3);
+    let rules = (
+        prop::sample::select(MemoryPolicy::ALL.to_vec()),
+        any::<[bool; 3]>(),
+        4..9_u32,
+    );
+    (counts, programs, rules).prop_map(|(counts, programs, (policy, flags, boost_quarters))| {
+        let (clients, idle_nodes, idle_frames, rich_nodes, bystander_pages) = counts;
+        let [is_returned, has_bystanders, is_moving] = flags;
+        Scenario {
+            policy,
+            programs,
+            clients,
+            idle_nodes,
+            idle_frames,
+            boost_quarters,
+            bystander_pages,
+            has_bystanders,
+            swap: if is_returned {
+                Swap::Return
+            } else {
+                Swap::Weights
+            },
+            rich_nodes: rich_nodes.min(idle_nodes),
+            exchange_ms: if is_moving { 700 } else { 0 },
+            counted_faults: 100,
+            ..Scenario::default()
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// The simulation checks the laws of conservation itself, in every run.
+    #[test]
+    fn laws_hold_in_random_clusters(scenario in cluster(), seed in 0..9_u64) {
+        let outcome = simulate(&scenario, seed);
+        let outcome = outcome.map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+        prop_assert_eq!(outcome.clients.len(), scenario.clients as usize);
+        for client in &outcome.clients {
+            prop_assert!(client.reads.sum() >= 100 && client.elapsed_ns > 0);
+        }
+    }
+}
