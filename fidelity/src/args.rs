@@ -18,12 +18,14 @@ pub(crate) enum Paper {
     AcharyaSetia,
     /// A remote memory paging system (1991), by its queueing model
     FeltenZahorjan,
+    /// Global memory management (1995), by simulations of its cluster
+    Gms,
 }
 
 /// Compare a paper's figures with ours.
 ///
-/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. Otherwise, for each seed,
-/// both clusters of Acharya & Setia are generated (`gleaner synth`) and analysed (`gleaner analyze`).
+/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the paper's
+/// cluster is simulated with each seed. Otherwise, for each seed, both clusters of Acharya & Setia are generated (`gleaner synth`) and analysed (`gleaner analyze`).
 /// For each figure of the paper, the output has the mean over the seeds, spread, error, and whether the figure was
 /// calibrated, derived or predicted. --simulate also runs the study's programs on the clusters. The datasets are removed
 /// at the end.
@@ -35,6 +37,8 @@ pub(crate) enum Paper {
   gleaner fidelity --item 'Table 5' --item 'Table 6' --simulate
   gleaner fidelity --simulate --markdown docs/fidelity.md
   gleaner fidelity --paper felten-zahorjan
+  gleaner fidelity --paper gms --seeds 10
+  gleaner fidelity --paper gms --seeds 2 --item 'Figure 9'
 
 20 seeds take some minutes; simulating a week of three seeds takes as long. A figure holds if our mean rounds to the printed figure, or if the printed figure lies in the \
 interval of the seeds. Meaning and limits of the figures: traces/published/README.md.")]
@@ -104,15 +108,24 @@ impl Fidelity {
         }
     }
 
-    /// Rejects options of synthetic clusters, for a paper without them.
-    pub(crate) fn refuse_options_of_clusters(&self) -> Result<()> {
-        let given = [
+    /// Rejects options of seeds, for a paper whose figures do not depend on chance.
+    pub(crate) fn refuse_seeds(&self) -> Result<()> {
+        Self::refuse(&[
             ("--seeds", self.seeds != SEEDS),
             ("--first-seed", self.first_seed != FIRST_SEED),
+        ])
+    }
+
+    /// Rejects options of synthetic clusters, for a paper without them.
+    pub(crate) fn refuse_options_of_clusters(&self) -> Result<()> {
+        Self::refuse(&[
             ("--days", self.days != DAYS),
             ("--simulate", self.simulate.is_some()),
             ("--work", self.work.is_some()),
-        ];
+        ])
+    }
+
+    fn refuse(given: &[(&'static str, bool)]) -> Result<()> {
         match given.iter().find(|(_, is_given)| *is_given) {
             Some(&(option, _)) => Err(FidelityError::OptionOfClusters { option }),
             None => Ok(()),

@@ -3,6 +3,7 @@
 use gleaner_analysis::AnalysisError;
 use gleaner_dataset::DatasetError;
 use gleaner_simulator::dodo::SimulationError;
+use gleaner_simulator::gms::GmsError;
 use gleaner_simulator::hosts::HostsError;
 use gleaner_simulator::queueing::QueueingError;
 use gleaner_traces::published::PublishedError;
@@ -70,6 +71,16 @@ pub enum FidelityError {
         cluster: &'static str,
         /// Failure of the simulation.
         source: SimulationError,
+    },
+    /// An experiment of global memory cannot be simulated.
+    #[error("{experiment}, seed {seed}")]
+    GlobalMemory {
+        /// Name and size of the experiment.
+        experiment: String,
+        /// Seed of the simulation.
+        seed: u64,
+        /// Failure of the simulation.
+        source: GmsError,
     },
     /// A thread ended early.
     #[error("{0} ended early")]

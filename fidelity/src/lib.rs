@@ -1,5 +1,6 @@
 //! `gleaner fidelity`: a paper's printed figures next to ours. Those of Acharya & Setia come from synthetic clusters
-//! modelled on theirs, those of Felten & Zahorjan from their queueing model (`models`).
+//! modelled on theirs, those of Felten & Zahorjan from their queueing model, and those of Feeley et al. from simulations
+//! of their cluster (`models`).
 //!
 //! ```text
 //! traces/published ─► figures ─────────────────────────────────┐
@@ -46,7 +47,8 @@ use shapes::Shape;
 pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
     match args.paper {
         Paper::AcharyaSetia => synthetic(args),
-        Paper::FeltenZahorjan => models::run(args),
+        Paper::FeltenZahorjan => models::felten_zahorjan(args),
+        Paper::Gms => models::global_memory(args),
     }
 }
 

@@ -1,14 +1,18 @@
 //! Published figures with which Gleaner's are compared: those of Acharya & Setia, to which synthetic clusters are
-//! fitted, and those of Felten & Zahorjan, whose queueing model the simulator solves. Each paper has a table in
+//! fitted, those of Felten & Zahorjan, whose queueing model the simulator solves, and those of Feeley et al., whose
+//! cluster it simulates. Each paper has a table in
 //! `traces/published`; the README there explains the intervals and kinds.
 
 use serde::{Deserialize, Serialize};
 
 const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
+const FEELEY: &str = include_str!("../published/feeley.csv");
 const FELTEN_ZAHORJAN: &str = include_str!("../published/felten_zahorjan.csv");
 
 /// The work whose figures [`acharya_setia`] returns.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
+/// The work whose figures [`feeley`] returns.
+pub const FEELEY_SOURCE: &str = "Feeley et al. 1995";
 /// The work whose figures [`felten_zahorjan`] returns.
 pub const FELTEN_ZAHORJAN_SOURCE: &str = "Felten & Zahorjan 1991";
 
@@ -95,6 +99,15 @@ pub fn felten_zahorjan() -> Result<PublishedWork, PublishedError> {
     read("felten_zahorjan.csv", FELTEN_ZAHORJAN)
 }
 
+/// The figures of M. Feeley et al., Implementing Global Memory Management in a Workstation Cluster (1995). Curves and
+/// statements in words have bounds, which are our reading of them.
+///
+/// # Errors
+/// [`PublishedError`]: the program was built from a damaged table.
+pub fn feeley() -> Result<PublishedWork, PublishedError> {
+    read("feeley.csv", FEELEY)
+}
+
 fn read(name: &'static str, table: &str) -> Result<PublishedWork, PublishedError> {
     let mut rows = csv::Reader::from_reader(table.as_bytes());
     let figures = rows.deserialize().collect::<Result<_, _>>();
@@ -114,7 +127,8 @@ mod tests {
 
     #[test]
     fn each_place_of_the_paper_once_with_its_figure_inside_its_interval() {
-        for figures in [figures(), felten_zahorjan().unwrap().figures] {
+        let models = [felten_zahorjan(), feeley()].map(|work| work.unwrap().figures);
+        for figures in models.into_iter().chain([figures()]) {
             let mut places = BTreeSet::new();
             for f in figures {
                 assert!(f.low <= f.paper && f.paper <= f.high, "{f:?}");
@@ -146,6 +160,32 @@ mod tests {
         ];
         let expected = expected.map(|(item, kind, count)| ((item.to_owned(), kind), count));
         assert_eq!(counts, expected.into());
+    }
+
+    #[test]
+    fn the_parts_of_tables_1_and_2_of_global_memory_sum_to_their_totals() {
+        let published = feeley().unwrap();
+        let in_column = |item: &str, column: &str| -> Vec<(String, f64)> {
+            let figures = published.figures.iter();
+            let figures = figures.filter(|f| f.item == item && f.column == column);
+            figures.map(|f| (f.row.clone(), f.paper)).collect()
+        };
+        let mut parts = 0;
+        for (column, difference_us) in [
+            ("private miss", 0.0),
+            ("private hit", 0.0),
+            ("shared miss", 0.0),
+            ("shared hit", 40.0),
+        ] {
+            let rows = in_column("Table 1", column);
+            let is_total = |row: &&(String, f64)| row.0 == "total";
+            let total: f64 = rows.iter().filter(is_total).map(|row| row.1).sum();
+            let sum: f64 = rows.iter().map(|row| row.1).sum();
+            assert_eq!(sum - total, total + difference_us, "{column}");
+            parts += rows.len() - 1;
+        }
+        assert_eq!(parts, 16);
+        assert_eq!(in_column("Table 2", "private page").len(), 5);
     }
 
     #[test]

@@ -5,11 +5,14 @@
 //!                                               forecasts: learnt first ─┘
 //! ```
 //!
+//! Scenarios of global memory have neither clusters nor parts: `global_memory`.
+//!
 //! With `--part`, only some of the runs are simulated, and their results are written as a part, which
 //! `gleaner merge` reads.
 
 pub(crate) mod args;
 mod forecasts;
+mod global_memory;
 mod page;
 mod result_files;
 mod scenario;
@@ -19,6 +22,7 @@ use crate::report;
 use crate::tables::plain;
 use anyhow::{Context, bail};
 use args::Simulate;
+use gleaner_simulator::gms::ScenarioFile;
 use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -40,6 +44,9 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
     if args.print {
         output.write_all(found.text.as_bytes())?;
         return Ok(());
+    }
+    if ScenarioFile::is_of_gms(&found.text) {
+        return global_memory::run(&found, args, output);
     }
     refuse_outputs(&args.results)?;
     refuse_folder(args.output.as_deref())?;

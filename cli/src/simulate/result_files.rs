@@ -90,7 +90,8 @@ pub(super) fn csv(results: &Results<'_>) -> String {
     text
 }
 
-fn line(fields: &[String]) -> String {
+/// One line of CSV.
+pub(super) fn line(fields: &[String]) -> String {
     let quoted = fields.iter().map(|field| {
         if field.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", field.replace('"', "\"\""))

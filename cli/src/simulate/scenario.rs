@@ -3,6 +3,7 @@
 use super::args::Replacements;
 use anyhow::{Context, bail};
 use gleaner_simulator::applications::Application;
+use gleaner_simulator::gms;
 use gleaner_simulator::sweep::{SHIPPED, ScenarioFile, ShippedScenario};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ pub(super) struct ScenarioText {
     /// Name of the scenario.
     pub(super) name: String,
     /// Origin of the scenario, for messages.
-    origin: String,
+    pub(super) origin: String,
     pub(super) text: String,
     /// True for a shipped scenario, whose start belongs to the datasets named in its comments.
     pub(super) is_shipped: bool,
@@ -30,10 +31,21 @@ pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
             folder: PathBuf::new(),
         });
     }
+    if let Some((name, text)) = gms::SHIPPED.iter().find(|(name, _)| *name == asked) {
+        return Ok(ScenarioText {
+            name: (*name).to_owned(),
+            origin: format!("scenario {name}"),
+            text: (*text).to_owned(),
+            is_shipped: true,
+            folder: PathBuf::new(),
+        });
+    }
     let path = Path::new(asked);
     let text = match std::fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let names = SHIPPED.map(|shipped| shipped.name).join(", ");
+            let names = SHIPPED.map(|shipped| shipped.name);
+            let of_gms = gms::SHIPPED.map(|(name, _)| name);
+            let names = [&names[..], &of_gms[..]].concat().join(", ");
             bail!(
                 "{asked}: there is no such file; the scenarios that come with Gleaner are {names}"
             )

@@ -3,7 +3,8 @@
 use super::Results;
 use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
-use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
+use gleaner_simulator::gms;
+use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, Unit};
 
 /// Measures that the table on a terminal shows. JSON, CSV and page have all measures.
 const PRINTED: [&str; 9] = [
@@ -19,11 +20,15 @@ const PRINTED: [&str; 9] = [
 ];
 
 /// List of the scenarios shipped with Gleaner.
-pub(super) fn shipped() -> Result<String, SweepError> {
+pub(super) fn shipped() -> anyhow::Result<String> {
     let mut table = gleaner_terminal::table(&["scenario", "what for"], 2);
     for shipped in SHIPPED {
         let file = ScenarioFile::parse(shipped.text)?;
         table.add_row(vec![shipped.name.to_owned(), file.about]);
+    }
+    for (name, text) in gms::SHIPPED {
+        let file = gms::ScenarioFile::parse(text)?;
+        table.add_row(vec![name.to_owned(), file.about]);
     }
     Ok(table.trim_fmt() + "\n")
 }

@@ -1,21 +1,26 @@
-//! Papers whose figures come from a model that is solved, not from synthetic clusters: one value for each figure, without
-//! seeds.
+//! Papers whose figures come from a model that is solved or simulated, not from synthetic clusters.
 
 mod felten_zahorjan;
+mod gms;
 mod output;
 mod reading;
 mod record;
 
 use super::args::Fidelity;
 use super::error::{FidelityError, Result};
-use gleaner_traces::published::{FELTEN_ZAHORJAN_SOURCE, felten_zahorjan as published_figures};
+use gleaner_traces::published::{
+    FEELEY_SOURCE, FELTEN_ZAHORJAN_SOURCE, PublishedWork, feeley,
+    felten_zahorjan as published_figures,
+};
+use reading::Reading;
 use record::ModelRecord;
 
-/// Command line that writes the tables as Markdown.
+/// Command line that writes the tables of Felten and Zahorjan's model as Markdown.
 const COMMAND: &str = "gleaner fidelity --paper felten-zahorjan --markdown FILE";
 
 /// Solves the model of Felten and Zahorjan, and returns the comparison for standard output.
-pub(super) fn run(args: &Fidelity) -> Result<String> {
+pub(super) fn felten_zahorjan(args: &Fidelity) -> Result<String> {
+    args.refuse_seeds()?;
     args.refuse_options_of_clusters()?;
     let published = published_figures()?;
     args.refuse_unknown_items(&published, &[])?;
@@ -24,22 +29,59 @@ pub(super) fn run(args: &Fidelity) -> Result<String> {
         let ours = felten_zahorjan::ours(figure)?;
         records.push(ModelRecord::new(FELTEN_ZAHORJAN_SOURCE, figure, ours));
     }
-    // Readings are of the whole paper, and so is the page.
-    let readings = if args.item.is_empty() {
-        felten_zahorjan::readings(&published)?
+    let readings = |published: &PublishedWork| felten_zahorjan::readings(published);
+    print(args, &records, &whole(args, &published, readings)?, COMMAND)
+}
+
+/// Simulates the cluster of Feeley et al., and returns the comparison for standard output.
+pub(super) fn global_memory(args: &Fidelity) -> Result<String> {
+    args.refuse_options_of_clusters()?;
+    let published = feeley()?;
+    args.refuse_unknown_items(&published, &[])?;
+    let requested = published.figures.iter().filter(|f| args.requests(&f.item));
+    let requested: Vec<_> = requested.collect();
+    let values = gms::values(&requested, args.first_seed, args.seeds)?;
+    let record =
+        |(figure, values): (&&_, &Vec<f64>)| ModelRecord::of_seeds(FEELEY_SOURCE, figure, values);
+    let records: Vec<ModelRecord> = requested.iter().zip(&values).map(record).collect();
+    let readings = whole(args, &published, |_| Ok(gms::readings()))?;
+    let command = format!(
+        "gleaner fidelity --paper gms --seeds {} --first-seed {} --markdown FILE",
+        args.seeds, args.first_seed
+    );
+    print(args, &records, &readings, &command)
+}
+
+/// Readings are of the whole paper: there are none if only some items are requested.
+fn whole(
+    args: &Fidelity,
+    published: &PublishedWork,
+    readings: impl Fn(&PublishedWork) -> Result<Vec<Reading>>,
+) -> Result<Vec<Reading>> {
+    if args.item.is_empty() {
+        readings(published)
     } else {
-        Vec::new()
-    };
+        Ok(Vec::new())
+    }
+}
+
+/// Writes the page, if one is requested, and returns the output.
+fn print(
+    args: &Fidelity,
+    records: &[ModelRecord],
+    readings: &[Reading],
+    command: &str,
+) -> Result<String> {
     if let Some(file) = &args.markdown {
-        let page = output::markdown(&records, &readings, COMMAND);
+        let page = output::markdown(records, readings, command);
         std::fs::write(file, page).map_err(|source| FidelityError::Page {
             path: file.clone(),
             source,
         })?;
     }
     Ok(if args.json {
-        serde_json::to_string_pretty(&records)? + "\n"
+        serde_json::to_string_pretty(records)? + "\n"
     } else {
-        output::text(&records, &readings)
+        output::text(records, readings)
     })
 }

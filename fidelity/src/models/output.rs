@@ -97,10 +97,17 @@ fn cells(r: &ModelRecord) -> [String; 8] {
         r.unit.clone(),
         r.paper.to_string(),
         accepted,
-        or_dash(r.ours.map(number)),
+        or_dash(r.ours.map(|ours| number(ours) + &of_seeds(r))),
         kind(r.kind).to_owned(),
         holds.to_owned(),
     ]
+}
+
+/// Range over the seeds, in brackets after the mean.
+fn of_seeds(r: &ModelRecord) -> String {
+    let range = r.seeds_low.zip(r.seeds_high);
+    let range = range.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
+    range.unwrap_or_default()
 }
 
 fn reading_cells(reading: &Reading) -> [String; 3] {

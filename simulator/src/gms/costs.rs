@@ -307,4 +307,10 @@ impl Costs {
         };
         GetPageCost::SHARED.total_ns() + self.shared_fault_ns + put_ns
     }
+
+    /// CPU time of a node per page that it serves or stores for others: mean of both (Figure 13).
+    #[must_use]
+    pub const fn operation_ns(&self) -> u64 {
+        self.serving_ns + (GetPageCost::PRIVATE.target_ns + self.put_target_private_ns) / 2
+    }
 }

@@ -35,6 +35,8 @@ pub use check::Violation;
 pub use costs::Costs;
 pub use error::GmsError;
 pub use file::{Case, ScenarioFile};
+pub use gleaner_policy::global::cost::{EpochCost, GetPageCost};
+pub use gleaner_policy::global::settings::MemoryPolicy;
 pub use outcome::{ClientOutcome, Outcome, Reads, Window};
 pub use programs::Program;
 pub use rows::{MEASURES, Measure, Row, Spread, rows, runs};

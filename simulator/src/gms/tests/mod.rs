@@ -5,7 +5,7 @@ mod files;
 mod runs;
 
 use super::*;
-use gleaner_policy::global::settings::{MemoryPolicy, Swap};
+use gleaner_policy::global::settings::Swap;
 
 /// A small cluster whose simulation takes a fraction of a second.
 fn small() -> Scenario {
