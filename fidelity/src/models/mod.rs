@@ -41,9 +41,10 @@ pub(super) fn global_memory(args: &Fidelity) -> Result<String> {
     let requested = published.figures.iter().filter(|f| args.requests(&f.item));
     let requested: Vec<_> = requested.collect();
     let values = gms::values(&requested, args.first_seed, args.seeds)?;
-    let record =
-        |(figure, values): (&&_, &Vec<f64>)| ModelRecord::of_seeds(FEELEY_SOURCE, figure, values);
-    let records: Vec<ModelRecord> = requested.iter().zip(&values).map(record).collect();
+    let mut records = Vec::new();
+    for (figure, values) in requested.iter().zip(&values) {
+        records.push(ModelRecord::of_seeds(FEELEY_SOURCE, figure, values));
+    }
     let readings = whole(args, &published, |_| Ok(gms::readings()))?;
     let command = format!(
         "gleaner fidelity --paper gms --seeds {} --first-seed {} --markdown FILE",

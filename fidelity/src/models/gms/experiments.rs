@@ -120,11 +120,12 @@ impl Observed {
         let outcomes = parallel::each(threads, wanted, |experiment| {
             let outcome = simulate(&experiment.scenario(), seed);
             bar.inc(1);
-            outcome.map_err(|source| FidelityError::GlobalMemory {
-                experiment: format!("{experiment:?}"),
-                seed,
-                source,
-            })
+            outcome.map_err(|source| (*experiment, source))
+        });
+        let outcomes = outcomes.map_err(|(experiment, source)| FidelityError::GlobalMemory {
+            experiment: format!("{experiment:?}"),
+            seed,
+            source,
         })?;
         Ok(Self(wanted.iter().copied().zip(outcomes).collect()))
     }

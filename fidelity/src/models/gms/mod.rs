@@ -115,16 +115,6 @@ pub(super) fn readings() -> Vec<Reading> {
             "mean of both targets (Tables 1 and 2)",
             us(served_ns),
         ),
-        reading(
-            "duplicate over server's memory, ms (Table 4)",
-            "printed",
-            NFS_MEMORY_MS - 1.7,
-        ),
-        reading(
-            "duplicate over server's memory, ms (Table 4)",
-            "sum of its parts, with 1598 us",
-            NFS_MEMORY_MS - ms(costs.shared_access_ns(true)),
-        ),
     ]
 }
 
