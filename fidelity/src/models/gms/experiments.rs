@@ -111,9 +111,9 @@ pub(super) fn experiments(item: &str) -> Vec<Experiment> {
 
 /// Outcomes of one seed.
 #[derive(Debug, Default)]
-pub(super) struct Observed(BTreeMap<Experiment, Outcome>);
+pub(super) struct Observations(BTreeMap<Experiment, Outcome>);
 
-impl Observed {
+impl Observations {
     /// Runs experiments on all CPUs. The bar advances by one for each.
     pub(super) fn new(wanted: &[Experiment], seed: u64, bar: &ProgressBar) -> Result<Self> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);

@@ -1,7 +1,8 @@
 //! Our values of the published figures: arithmetic for the tables, simulations for the curves.
 
 use super::experiments::{
-    CLIENTS, EXCHANGES_S, Experiment, GROUPS_OF_FIVE, IDLE_PERCENT, Observed, Rule, STEPS_OF_25_MB,
+    CLIENTS, EXCHANGES_S, Experiment, GROUPS_OF_FIVE, IDLE_PERCENT, Observations, Rule,
+    STEPS_OF_25_MB,
 };
 use gleaner_simulator::gms::experiments::{FIGURE_7_PROGRAMS, SKEWS};
 use gleaner_simulator::gms::{Costs, EpochCost, GetPageCost, Program, Window};
@@ -18,7 +19,7 @@ const THREE_EIGHTHS: usize = 1;
 const HALF: usize = 2;
 
 /// Our value of a figure, in the figure's unit; `None` if there is none.
-pub(super) fn ours(figure: &Figure, observed: &Observed) -> Option<f64> {
+pub(super) fn ours(figure: &Figure, observed: &Observations) -> Option<f64> {
     let (row, column) = (&*figure.row, &*figure.column);
     match &*figure.item {
         "Table 1" => get_us(row, column),
@@ -145,12 +146,12 @@ fn epoch(row: &str, column: &str) -> Option<f64> {
 }
 
 /// Speedups of a program by idle memory, from 0 to 250 MB.
-fn curve(program: Program, observed: &Observed) -> Option<Vec<f64>> {
+fn curve(program: Program, observed: &Observations) -> Option<Vec<f64>> {
     let point = |steps| observed.speedup(Experiment::Idle(program, steps), program);
     STEPS_OF_25_MB.map(point).collect()
 }
 
-fn curves(observed: &Observed) -> Option<Vec<Vec<f64>>> {
+fn curves(observed: &Observations) -> Option<Vec<Vec<f64>>> {
     let curve = |program| curve(program, observed);
     Program::ALL.into_iter().map(curve).collect()
 }
@@ -176,7 +177,7 @@ fn spread(values: &[f64]) -> Option<f64> {
     Some(high / low)
 }
 
-fn idle_memory(row: &str, column: &str, observed: &Observed) -> Option<f64> {
+fn idle_memory(row: &str, column: &str, observed: &Observations) -> Option<f64> {
     let curves = curves(observed)?;
     let ends = || curves.iter().filter_map(|curve| curve.last().copied());
     match (row, column) {
@@ -197,7 +198,7 @@ fn idle_memory(row: &str, column: &str, observed: &Observed) -> Option<f64> {
     }
 }
 
-fn group_spread(row: &str, observed: &Observed) -> Option<f64> {
+fn group_spread(row: &str, observed: &Observations) -> Option<f64> {
     let program = FIGURE_7_PROGRAMS
         .into_iter()
         .find(|program| program.name() == row)?;
@@ -206,7 +207,7 @@ fn group_spread(row: &str, observed: &Observed) -> Option<f64> {
     spread(&speedups?)
 }
 
-fn exchanges(row: &str, observed: &Observed) -> Option<f64> {
+fn exchanges(row: &str, observed: &Observations) -> Option<f64> {
     let speedup = |seconds| observed.speedup(Experiment::Exchange(seconds), Program::Oo7);
     let lost_percent = |seconds| Some((1.0 - speedup(seconds)? / speedup(0)?) * 100.0);
     match row {
@@ -221,7 +222,7 @@ fn exchanges(row: &str, observed: &Observed) -> Option<f64> {
     }
 }
 
-fn usual_epochs_percent(observed: &Observed) -> Option<f64> {
+fn usual_epochs_percent(observed: &Observations) -> Option<f64> {
     let ample = Experiment::Idle(Program::Oo7, *STEPS_OF_25_MB.end());
     Some(observed.get(ample)?.usual_epochs_share? * 100.0)
 }
@@ -241,7 +242,7 @@ fn idle_percent(column: &str) -> Option<u32> {
     found.next().map(|(_, percent)| percent)
 }
 
-fn skewed_speedup(row: &str, column: &str, observed: &Observed) -> Option<f64> {
+fn skewed_speedup(row: &str, column: &str, observed: &Observations) -> Option<f64> {
     let speedup = |at, rule| observed.speedup(Experiment::Skew(at, rule), Program::Oo7);
     let Some(at) = place(row) else {
         let of_gms = (0..SKEWS.len()).map(|at| speedup(at, Rule::Gms));
@@ -251,14 +252,14 @@ fn skewed_speedup(row: &str, column: &str, observed: &Observed) -> Option<f64> {
     Some(speedup(at, Rule::NChance(percent))? / speedup(at, Rule::Gms)?)
 }
 
-fn bystanders(at: usize, rule: Rule, observed: &Observed) -> Option<&Window> {
+fn bystanders(at: usize, rule: Rule, observed: &Observations) -> Option<&Window> {
     observed
         .get(Experiment::Bystanders(at, rule))?
         .window
         .as_ref()
 }
 
-fn slowdown(row: &str, observed: &Observed) -> Option<f64> {
+fn slowdown(row: &str, observed: &Observations) -> Option<f64> {
     let of = |at, rule| bystanders(at, rule, observed)?.bystander_slowdown;
     let all = |rules: Vec<Rule>| -> Option<Vec<f64>> {
         let rules = &rules;
@@ -273,7 +274,7 @@ fn slowdown(row: &str, observed: &Observed) -> Option<f64> {
     }
 }
 
-fn traffic(row: &str, column: &str, observed: &Observed) -> Option<f64> {
+fn traffic(row: &str, column: &str, observed: &Observations) -> Option<f64> {
     let at = place(row)?;
     let bytes = |rule| Some(bystanders(at, rule, observed)?.network_bytes as f64);
     let of_gms = bytes(Rule::Gms)?;
@@ -284,7 +285,7 @@ fn traffic(row: &str, column: &str, observed: &Observed) -> Option<f64> {
 }
 
 /// Mean speed of a client among several, over that of one client alone with the idle node.
-fn client_speed(clients: u32, observed: &Observed) -> Option<f64> {
+fn client_speed(clients: u32, observed: &Observations) -> Option<f64> {
     let mean_ns = |clients| {
         Some(
             observed
@@ -295,7 +296,7 @@ fn client_speed(clients: u32, observed: &Observed) -> Option<f64> {
     Some(mean_ns(1)? / mean_ns(clients)?)
 }
 
-fn idle_node(row: &str, column: &str, observed: &Observed) -> Option<f64> {
+fn idle_node(row: &str, column: &str, observed: &Observations) -> Option<f64> {
     let window = |clients| observed.get(Experiment::Clients(clients))?.window.as_ref();
     let seven = *CLIENTS.end();
     match (row, column) {
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn figures_of_the_tables_need_no_simulation_and_hold() {
-        let observed = Observed::default();
+        let observed = Observations::default();
         let mut missed = Vec::new();
         for figure in feeley().unwrap().figures {
             let is_simulated = figure.item.starts_with("Figure") || figure.item == "Text 3.2";

@@ -5,7 +5,7 @@ mod figures;
 
 use super::reading::Reading;
 use crate::error::Result;
-use experiments::{Experiment, Observed};
+use experiments::{Experiment, Observations};
 use figures::{NFS_MEMORY_MS, ms};
 use gleaner_simulator::gms::{Costs, EpochCost, GetPageCost};
 use gleaner_traces::published::Figure;
@@ -26,7 +26,7 @@ pub(super) fn values(figures: &[&Figure], first_seed: u64, seeds: u64) -> Result
         .flat_map(|f| experiments::experiments(&f.item));
     let wanted: BTreeSet<Experiment> = wanted.collect();
     let wanted: Vec<Experiment> = wanted.into_iter().collect();
-    let nothing = Observed::default();
+    let nothing = Observations::default();
     let value = |figure: &&Figure| figures::ours(figure, &nothing).into_iter().collect();
     let mut values: Vec<Vec<f64>> = figures.iter().map(value).collect();
     if wanted.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn values(figures: &[&Figure], first_seed: u64, seeds: u64) -> Result
     for done in 0..seeds {
         let seed = first_seed.wrapping_add(done);
         bar.set_message(format!("seed {seed}, {} of {seeds}", done + 1));
-        let observed = Observed::new(&wanted, seed, &bar)?;
+        let observed = Observations::new(&wanted, seed, &bar)?;
         for (figure, values) in figures.iter().zip(&mut values) {
             if !experiments::experiments(&figure.item).is_empty() {
                 values.extend(figures::ours(figure, &observed));
