@@ -259,3 +259,19 @@ fn a_paper_without_clusters_takes_no_option_of_clusters() {
         Some(2)
     );
 }
+
+#[test]
+fn tables_of_global_memory_follow_from_its_costs() {
+    let asked = ["fidelity", "--paper", "gms", "--json"];
+    let tables = ["--item", "Table 1", "--item", "Table 4"];
+    let records: Value = serde_json::from_str(&told(&[&asked[..], &tables].concat())).unwrap();
+    let records = records.as_array().unwrap();
+    assert_eq!(records.len(), 20 + 5);
+    for r in records {
+        assert_eq!(r["source"], "Feeley et al. 1995");
+        assert_eq!(r["holds"], r["possible"], "{r}");
+    }
+    let refused = gleaner(&["fidelity", "--paper", "gms", "--days", "3"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(complaint(&refused).contains("--days"));
+}

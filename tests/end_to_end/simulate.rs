@@ -602,3 +602,73 @@ fn a_shipped_scenario_runs_on_a_dataset_of_another_time() {
     let refused = on(&["--from", "2026-12-24"]);
     assert!(!refused.status.success());
 }
+
+const GLOBAL_MEMORY: &str = "
+    about = 'two policies'
+    system = 'gms'
+    seeds = [1, 2]
+    [scenario]
+    counted_faults = 200
+    [sweep]
+    policy = ['gms', 'n-chance']
+";
+
+#[test]
+fn global_memory_is_simulated_without_a_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("memory.toml"), GLOBAL_MEMORY).unwrap();
+    let run = |jobs: &str| {
+        let args = ["simulate", "memory.toml", "--json", "-", "--jobs", jobs];
+        succeeded(gleaner(folder, &args))
+    };
+    let printed = run("1");
+    assert_eq!(printed, run("3"), "threads do not change the results");
+    let results: Value = serde_json::from_str(&printed).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["settings"]["policy"], "n-chance");
+    for row in rows {
+        assert!(row["speedup"]["median"].as_f64().unwrap() > 1.0, "{row}");
+        assert!(row["bystander_slowdown"].is_null());
+    }
+    let table = succeeded(gleaner(
+        folder,
+        &[
+            "simulate",
+            "memory.toml",
+            "--seed",
+            "1",
+            "--sweep",
+            "policy=none",
+        ],
+    ));
+    assert!(
+        table.contains("none") && table.contains("speedup"),
+        "{table}"
+    );
+    let list = succeeded(gleaner(folder, &["simulate", "--list"]));
+    assert!(list.contains("gms-skew"), "{list}");
+
+    fs::write(
+        folder.join("wrong.toml"),
+        "system = 'gms'\n[scenario]\nidle_nodes = 100000\n",
+    )
+    .unwrap();
+    for (args, words) in [
+        (
+            &["simulate", "wrong.toml"][..],
+            &["wrong.toml", "line 3", "idle_nodes"][..],
+        ),
+        (
+            &["simulate", "memory.toml", "--days", "1"],
+            &["--days", "datasets"],
+        ),
+        (
+            &["simulate", "memory.toml", "--sweep", "boost=5"],
+            &["boost"],
+        ),
+    ] {
+        refused(folder, args, 1, words);
+    }
+}
