@@ -5,7 +5,7 @@
 //! gives the same results, byte for byte.
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `models`, `references`,
-//! `cache`, `streams`, `dodo`, `hosts`, `applications`, `gms`, `queueing`, `event`, `parallel`, `request`.
+//! `cache`, `streams`, `dodo`, `gms`, `hosts`, `applications`, `queueing`, `event`, `parallel`, `request`.
 
 pub mod applications;
 pub mod cache;

@@ -53,7 +53,7 @@ pub enum Violation {
         epoch: u64,
         /// Sum of the weights.
         sum: u64,
-        /// Frames of all nodes.
+        /// Upper bound of the frames of all nodes.
         frames: u64,
     },
     /// Messages were lost, or invented.

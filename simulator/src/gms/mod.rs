@@ -10,7 +10,7 @@
 //! - `shipped`, `rows`, `file`: scenario files with `system = "gms"`, and their results. `experiments`: the paper's
 //!   Figures 6 to 13 as scenarios.
 //! - `simulation`: one simulation; `cluster`: its events. `process`: a program on a node; `programs`: its references.
-//! - `scenario`: all settings; `costs`: the paper's Tables 1 to 5; `machine`: stations that serve one request at a
+//! - `scenario`: all settings; `owners`: changes of nodes' idle frames; `costs`: the paper's Tables 1 to 5; `machine`: stations that serve one request at a
 //!   time.
 //! - `outcome`: results; `check`: conservation laws, checked in every simulation.
 
@@ -22,6 +22,7 @@ pub mod experiments;
 mod file;
 mod machine;
 mod outcome;
+mod owners;
 mod process;
 mod programs;
 mod rows;
@@ -38,6 +39,7 @@ pub use file::{Case, ScenarioFile};
 pub use gleaner_policy::global::cost::{EpochCost, GetPageCost};
 pub use gleaner_policy::global::settings::MemoryPolicy;
 pub use outcome::{ClientOutcome, Outcome, Reads, Window};
+pub use owners::{OwnerChange, owner_changes};
 pub use programs::Program;
 pub use rows::{MEASURES, Measure, Row, Spread, rows, runs};
 pub use scenario::{NEEDED_FRAMES, Scenario};

@@ -3,9 +3,11 @@
 
 use super::costs::Costs;
 use super::error::GmsError;
+use super::owners::OwnerChange;
 use super::programs::Program;
 use gleaner_policy::global::settings::{MemoryPolicy, Settings, Swap, Victim};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Pages of OO7 that its node cannot hold: the idle memory that the program needs (section 5.5).
 pub const NEEDED_FRAMES: u32 = Program::Oo7.pages() - CLIENT_FRAMES;
@@ -18,6 +20,8 @@ const MOST_NODES: u32 = 10_000;
 const MOST_FRAMES: u32 = 1 << 24;
 /// Most frames of all nodes together.
 const MOST_FRAMES_IN_ALL: u64 = 1 << 28;
+/// Most changes by owners: the check of the weights looks at all of them for each node.
+const MOST_OWNER_CHANGES: u64 = 100_000;
 /// Most nodes and counted faults, multiplied.
 const MOST_FAULTS_IN_ALL: u64 = 1 << 30;
 /// Longest time of one operation: 10 s.
@@ -79,6 +83,8 @@ pub struct Scenario {
     pub exchange_ms: u32,
     /// Time at which the clients begin, in ms: bystanders have read their pages by then. **Assumed**.
     pub start_ms: u32,
+    /// Changes of nodes' idle frames while the simulation runs.
+    pub owners: Vec<OwnerChange>,
     /// Costs of operations.
     pub costs: Costs,
 }
@@ -110,6 +116,7 @@ impl Default for Scenario {
             bystander_us: 1_000,
             exchange_ms: 0,
             start_ms: 0,
+            owners: Vec::new(),
             costs: Costs::default(),
         }
     }
@@ -165,6 +172,7 @@ impl Scenario {
             has_bystanders: false,
             exchange_ms: 0,
             start_ms: 0,
+            owners: Vec::new(),
             ..self.clone()
         }
     }
@@ -198,6 +206,23 @@ impl Scenario {
         } else {
             part(all - rich_sum, poor, node - rich)
         }
+    }
+
+    /// Pages of a bystander, if one begins on this node with idle memory.
+    pub(super) const fn bystander_pages_of(&self, node: u32) -> u32 {
+        if self.has_bystanders && node >= self.rich_nodes {
+            self.bystander_pages
+        } else {
+            0
+        }
+    }
+
+    /// Most frames that a node with idle memory has at any time.
+    pub(super) fn most_frames_of(&self, node: u32) -> u64 {
+        let changes = self.owners.iter().filter(|change| change.node == node);
+        let most = changes.map(|change| change.frames).max();
+        let idle = most.unwrap_or(0).max(self.idle_frames_of(node));
+        u64::from(idle) + u64::from(self.bystander_pages_of(node))
     }
 
     /// Checks the settings.

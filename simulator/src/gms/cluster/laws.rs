@@ -68,11 +68,7 @@ impl Cluster<'_> {
         totals.last_epoch_ns = now_ns;
         let weights = &self.hosts[id as usize].node.epoch().weights;
         let sum = sent + weights.own_weight;
-        let frames: u64 = self
-            .hosts
-            .iter()
-            .map(|host| u64::from(host.node.pages().limit()))
-            .sum();
+        let frames = self.most_frames;
         if sum <= frames {
             return Ok(());
         }

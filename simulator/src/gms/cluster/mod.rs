@@ -55,6 +55,8 @@ enum Scheduled {
     Reference(NodeId),
     Tick,
     Exchange,
+    /// The number of a node's frames changes.
+    Frames(NodeId, u32),
 }
 
 #[derive(Debug)]
@@ -84,6 +86,8 @@ struct Totals {
 pub(super) struct Cluster<'a> {
     scenario: &'a Scenario,
     costs: Costs,
+    /// Upper bound of the frames of all nodes together.
+    most_frames: u64,
     hosts: Vec<Host>,
     members: Arc<Members>,
     queue: Queue<Scheduled>,
@@ -144,10 +148,7 @@ impl<'a> Cluster<'a> {
                 process.is_paused = is_rich;
                 process
             });
-            let used = match scenario.has_bystanders && !is_rich {
-                true => scenario.bystander_pages,
-                false => 0,
-            };
+            let used = scenario.bystander_pages_of(idle);
             hosts.push(host(id, idle_frames.saturating_add(used), process));
             lent.push(idle_frames);
         }
@@ -161,9 +162,12 @@ impl<'a> Cluster<'a> {
             _ => 0,
         };
         let members = Members::new((0..).zip(&lent).map(member).collect(), homes);
+        let of_clients = u64::from(scenario.clients) * u64::from(scenario.client_frames);
+        let of_idle = (0..scenario.idle_nodes).map(|idle| scenario.most_frames_of(idle));
         Self {
             scenario,
             costs: scenario.costs,
+            most_frames: of_clients + of_idle.sum::<u64>(),
             hosts,
             members: Arc::new(members),
             queue: Queue::default(),
@@ -187,6 +191,11 @@ impl<'a> Cluster<'a> {
         if self.scenario.exchange_ms > 0 {
             let first_ms = u64::from(self.scenario.start_ms) + u64::from(self.scenario.exchange_ms);
             self.queue.put(first_ms * MS, Scheduled::Exchange);
+        }
+        for change in &self.scenario.owners {
+            let frames = change.frames + self.scenario.bystander_pages_of(change.node);
+            let event = Scheduled::Frames(self.scenario.clients + change.node, frames);
+            self.queue.put(change.at_ms * MS, event);
         }
         for (id, host) in (0..).zip(&self.hosts) {
             let Some(process) = &host.process else {
@@ -230,6 +239,10 @@ impl<'a> Cluster<'a> {
             Scheduled::Reference(node) => self.refer(node, now_ns),
             Scheduled::Tick => self.tick(now_ns),
             Scheduled::Exchange => self.exchange(now_ns),
+            Scheduled::Frames(node, frames) => {
+                self.step(node, &Event::Frames(frames), now_ns)?;
+                Ok(())
+            }
         }
     }
 
@@ -429,7 +442,8 @@ impl<'a> Cluster<'a> {
                 Scheduled::Resume(_)
                 | Scheduled::Reference(_)
                 | Scheduled::Tick
-                | Scheduled::Exchange => {}
+                | Scheduled::Exchange
+                | Scheduled::Frames(..) => {}
             }
         }
         Ok(())

@@ -58,6 +58,10 @@ fn faulty_files_are_refused_by_line() {
         ("system = 'gms'\n[scenario.costs]\nspeed = 1", "line 3"),
         ("system = 'gms'\n[sweep]\nboost = [1]", "sweep of boost"),
         (
+            "system = 'gms'\n[scenario]\nowners = [{ node = 8, at_ms = 0, frames = 1 }]",
+            "line 3: owners = 8",
+        ),
+        (
             "system = 'gms'\n[sweep]\nboost_quarters = 5",
             "write a list",
         ),

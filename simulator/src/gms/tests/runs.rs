@@ -104,6 +104,51 @@ fn an_exchange_moves_bystanders() {
     assert_eq!(moving.window.unwrap().bystander_slowdown, None);
 }
 
+/// An owner takes all idle memory of one node in the first pass: later reads of its pages go to the disk.
+#[test]
+fn an_owner_takes_memory_and_pages_are_read_from_disk_again() {
+    let still = Scenario {
+        idle_frames: 20_000,
+        ..small()
+    };
+    let begin_ms = 100_000;
+    let change = |at_ms, frames| OwnerChange {
+        node: 0,
+        at_ms,
+        frames,
+    };
+    let taken = Scenario {
+        owners: vec![
+            change(0, 6_667),
+            change(begin_ms / 2, 0),
+            change(begin_ms, 6_667),
+        ],
+        ..still.clone()
+    };
+    let source = |scenario: &Scenario| {
+        let outcome = simulate(scenario, 1).unwrap();
+        outcome.clients[0].reads.source
+    };
+    assert!(source(&taken) > source(&still) + 20);
+}
+
+#[test]
+fn recorded_hosts_change_frames() {
+    let host = crate::hosts::Timeline::always_idle("a", 8192 * 100);
+    let mode = gleaner_schemas::lending::Mode::Paper;
+    let change = |node, frames| OwnerChange {
+        node,
+        at_ms: 0,
+        frames,
+    };
+    let hosts = [host.clone(), host];
+    assert_eq!(
+        owner_changes(&hosts, mode, 1_000),
+        [change(0, 100), change(1, 100)]
+    );
+    assert_eq!(owner_changes(&hosts[..1], mode, 30), [change(0, 30)]);
+}
+
 fn cluster() -> impl Strategy<Value = Scenario> {
     let counts = (1..4_u32, 0..5_u32, 0..9_000_u32, 0..3_u32, 100..4_000_u32);
     let programs = prop::sample::subsequence(Program::ALL.to_vec(), 1..3);
@@ -131,10 +176,25 @@ fn cluster() -> impl Strategy<Value = Scenario> {
             },
             rich_nodes: rich_nodes.min(idle_nodes),
             exchange_ms: if is_moving { 700 } else { 0 },
+            owners: owners(if is_moving { idle_nodes } else { 0 }, idle_frames),
             counted_faults: 100,
             ..Scenario::default()
         }
     })
+}
+
+/// Owners that come and go on every node with idle memory.
+fn owners(idle_nodes: u32, idle_frames: u32) -> Vec<OwnerChange> {
+    let change = |n: u32| OwnerChange {
+        node: n % idle_nodes.max(1),
+        at_ms: u64::from(n) * 4_321,
+        frames: if n.is_multiple_of(3) {
+            0
+        } else {
+            idle_frames / 2
+        },
+    };
+    (0..idle_nodes * 20).map(change).collect()
 }
 
 proptest! {
