@@ -279,6 +279,7 @@ impl Scenario {
             1 << 31,
         )?;
         within("start_ms", of(self.start_ms), 0, 86_400_000)?;
+        self.check_owners(within)?;
         let bystanders = if self.has_bystanders {
             self.idle_nodes
         } else {
@@ -291,6 +292,33 @@ impl Scenario {
         let faults = of(self.clients) * of(self.counted_faults);
         within("counted_faults", faults, 1, MOST_FAULTS_IN_ALL)?;
         self.check_costs(within)
+    }
+
+    fn check_owners(
+        &self,
+        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
+    ) -> Result<(), GmsError> {
+        let most_changes = if self.idle_nodes > 0 {
+            MOST_OWNER_CHANGES
+        } else {
+            0
+        };
+        within("owners", self.owners.len() as u64, 0, most_changes)?;
+        let mut most_frames: BTreeMap<u32, u64> = BTreeMap::new();
+        for change in &self.owners {
+            let frames = u64::from(change.frames);
+            within(
+                "owners",
+                change.node.into(),
+                0,
+                u64::from(self.idle_nodes) - 1,
+            )?;
+            within("owners", frames, 0, u64::from(MOST_FRAMES))?;
+            within("owners", change.at_ms, 0, 1 << 40)?;
+            let most = most_frames.entry(change.node).or_default();
+            *most = frames.max(*most);
+        }
+        within("owners", most_frames.values().sum(), 0, MOST_FRAMES_IN_ALL)
     }
 
     fn check_costs(
