@@ -19,7 +19,7 @@ pub enum GmsError {
         key: &'static str,
         /// Value of the setting, or the sum that is limited.
         value: String,
-        /// Valid values.
+        /// Range of valid values.
         reason: String,
     },
     /// A setting of the file outside its range.
@@ -27,7 +27,7 @@ pub enum GmsError {
     Line {
         /// Line of the key in the file, from 1.
         line: usize,
-        /// The fault.
+        /// Fault of the setting.
         fault: Box<GmsError>,
     },
     /// A value of a swept setting that is invalid.

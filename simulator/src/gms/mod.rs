@@ -10,8 +10,8 @@
 //! - `shipped`, `rows`, `file`: scenario files with `system = "gms"`, and their results. `experiments`: the paper's
 //!   Figures 6 to 13 as scenarios.
 //! - `simulation`: one simulation; `cluster`: its events. `process`: a program on a node; `programs`: its references.
-//! - `scenario`: all settings; `owners`: changes of nodes' idle frames; `costs`: the paper's Tables 1 to 5; `machine`: stations that serve one request at a
-//!   time.
+//! - `scenario`: all settings; `owners`: changes of nodes' idle frames; `costs`: the paper's Tables 1 to 5; `machine`:
+//!   stations that serve one request at a time.
 //! - `outcome`: results; `check`: conservation laws, checked in every simulation.
 
 mod check;

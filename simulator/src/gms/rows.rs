@@ -96,9 +96,9 @@ fn share(of: &Comparison, part: fn(&Reads) -> u64) -> Option<f64> {
 pub struct Spread {
     /// Median; of an even number of seeds, the mean of the two middle values.
     pub median: f64,
-    /// Smallest value.
+    /// Smallest value of a seed.
     pub low: f64,
-    /// Largest value.
+    /// Largest value of a seed.
     pub high: f64,
 }
 
