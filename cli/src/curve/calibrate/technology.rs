@@ -7,6 +7,9 @@ use serde::Serialize;
 use std::fs;
 
 const READ_AHEAD: &str = "/proc/sys/vm/page-cluster";
+/// First line of the file.
+const HEAD: &str =
+    "# By gleaner curve calibrate. Times: mean, lowest and highest mean of ten rounds.\n";
 
 /// File of a technology. The keys are those of `gleaner_simulator::models::Technology`.
 #[derive(Serialize)]
@@ -78,9 +81,7 @@ pub(super) fn file_text(
         latency_us: costs.latency_us.map(rounded),
         queueing: "none",
     };
-    let mut text = "# Written by gleaner curve calibrate. Times: mean, lowest and highest mean of ten rounds.\n".to_owned();
-    text += &toml::to_string(&file)?;
-    Ok(text)
+    Ok(format!("{HEAD}{}", toml::to_string(&file)?))
 }
 
 /// Microseconds with three places.
