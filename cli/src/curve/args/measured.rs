@@ -14,8 +14,8 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner curve measure --local 60MiB,40MiB -- sort -S 512M big
-  gleaner curve measure --local 50% --curve sort.curve -- sort -S 512M big          # faults beside the curve's
-  gleaner curve measure --local 50% --curve sort.curve --technology mine.toml --runs 3 -- sort -S 512M big
+  gleaner curve measure --local 50% --curve sort.curve -- sort -S 512M big
+  gleaner curve measure --local 50% --curve sort.curve --technology mine.toml -- sort -S 512M big
 
 Needs root and swap (docs/swap.md), and gleaner-clerk beside this program.
 The JSON document is described by `gleaner schema --as measurements`.
@@ -62,7 +62,7 @@ pub(crate) enum Beyond {
 #[command(after_help = "Examples:
   gleaner curve calibrate --by zram -o mine.toml
   gleaner curve predict sort.curve --local 50% --technology mine.toml
-  gleaner curve calibrate --by file --folder /srv      # faults on a mapped file; without root and swap
+  gleaner curve calibrate --by file --folder /srv   # needs neither root nor swap
 
 Swap and zram need root, swap (docs/swap.md), and gleaner-clerk beside this program.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]
@@ -105,7 +105,7 @@ pub(crate) enum FaultSource {
   gleaner curve watch $(pidof -s firefox) --json | jq .referenced_bytes
 
 Needs the same user as the process, or root.
-Exit codes: 0 the process has ended, or Ctrl-C; 1 failed (the reason is on standard error), 2 wrong usage.")]
+Exit codes: 0 ended, 1 failed (the reason is on standard error), 2 wrong usage.")]
 pub(crate) struct WatchArgs {
     /// Id of the process.
     #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
