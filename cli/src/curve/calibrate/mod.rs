@@ -25,7 +25,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use technology::Host;
+use technology::MeasuringHost;
 use touching::FaultRound;
 
 /// Least memory that is touched.
@@ -61,7 +61,7 @@ pub(super) fn run(args: &CalibrateArgs, output: &mut dyn Write) -> anyhow::Resul
     };
     let costs = FaultCosts::of(&rounds).filter(|costs| costs.faults >= LEAST_FAULTS);
     let costs = costs.with_context(|| too_few(args.by, &args.folder))?;
-    let text = technology::file_text(args.by, &memory, &costs, &Host::now())?;
+    let text = technology::file_text(args.by, &memory, &costs, &MeasuringHost::now())?;
     let Some(to) = &args.output else {
         return Ok(output.write_all(text.as_bytes())?);
     };

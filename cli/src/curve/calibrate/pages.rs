@@ -11,7 +11,7 @@ const WORD_BYTES: usize = size_of::<u64>();
 
 /// Mapped memory of whole pages. Each page begins with a word that is different in every page.
 pub(super) struct MappedPages {
-    memory: call::Mapping,
+    memory: call::PageMapping,
     page_bytes: usize,
     /// File behind the memory.
     file: Option<File>,
@@ -21,7 +21,7 @@ impl MappedPages {
     /// Maps and fills anonymous memory. Half of each page is random, so that it compresses to about a half.
     pub(super) fn anonymous(bytes: u64) -> anyhow::Result<Self> {
         let page_bytes = rustix::param::page_size();
-        let memory = call::Mapping::anonymous(whole_pages(bytes, page_bytes)?);
+        let memory = call::PageMapping::anonymous(whole_pages(bytes, page_bytes)?);
         let mut pages = Self {
             memory: memory.context("cannot map memory")?,
             page_bytes,
@@ -51,7 +51,7 @@ impl MappedPages {
         drop(writer);
         file.sync_all().with_context(failed)?;
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
-        let memory = call::Mapping::of_file(&file, bytes);
+        let memory = call::PageMapping::of_file(&file, bytes);
         Ok(Self {
             memory: memory.context("cannot map the file")?,
             page_bytes,
@@ -132,12 +132,12 @@ mod call {
     use std::ptr::null_mut;
 
     /// Mapped memory. It has whole pages, in small ones (no huge pages).
-    pub(super) struct Mapping {
+    pub(super) struct PageMapping {
         begin: *mut c_void,
         bytes: usize,
     }
 
-    impl Mapping {
+    impl PageMapping {
         pub(super) fn anonymous(bytes: usize) -> io::Result<Self> {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             // SAFETY: the kernel chooses an unused address, so no other memory is changed.
@@ -200,7 +200,7 @@ mod call {
         }
     }
 
-    impl Drop for Mapping {
+    impl Drop for PageMapping {
         fn drop(&mut self) {
             // SAFETY: nothing refers to the memory any more.
             let _ = unsafe { mm::munmap(self.begin, self.bytes) };

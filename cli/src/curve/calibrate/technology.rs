@@ -25,7 +25,7 @@ struct TechnologyFile {
 }
 
 /// Facts about the measurement that name no host.
-pub(super) struct Host {
+pub(super) struct MeasuringHost {
     /// Date of the measurement, in UTC.
     pub(super) date: String,
     /// Release of the kernel.
@@ -34,7 +34,7 @@ pub(super) struct Host {
     pub(super) read_ahead_pages: Option<u64>,
 }
 
-impl Host {
+impl MeasuringHost {
     /// Facts about this host now.
     pub(super) fn now() -> Self {
         let cluster = fs::read_to_string(READ_AHEAD).ok();
@@ -55,7 +55,7 @@ pub(super) fn file_text(
     by: FaultSource,
     memory: &str,
     costs: &FaultCosts,
-    host: &Host,
+    host: &MeasuringHost,
 ) -> Result<String, toml::ser::Error> {
     let (label, of, name) = match by {
         FaultSource::Swap => ("this host's swap", "in swap", "swap"),
@@ -105,7 +105,7 @@ mod tests {
             p50_us: 4.87,
             p99_us: 30.0,
         };
-        let host = Host {
+        let host = MeasuringHost {
             date: "2026-11-26".to_owned(),
             kernel: "6.18 \"custom\"".to_owned(),
             read_ahead_pages: Some(8),
@@ -131,7 +131,7 @@ mod tests {
             (0.0, 0.1)
         );
         assert!(!parsed(FaultSource::File).source.contains("read-ahead"));
-        let now = Host::now();
+        let now = MeasuringHost::now();
         assert!(now.date.starts_with("20") && !now.kernel.is_empty());
     }
 }

@@ -26,8 +26,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Most runs of one size that the kernel may kill.
 const MOST_KILLED: u64 = 10;
 
-/// Size of local memory, with the curve's predictions for it.
-struct Size {
+/// LocalSize of local memory, with the curve's predictions for it.
+struct LocalSize {
     local_bytes: u64,
     predicted_faults: Option<FaultBand>,
     prediction: Option<Prediction>,
@@ -41,7 +41,7 @@ pub(super) fn run(args: &MeasureArgs, output: &mut dyn Write) -> anyhow::Result<
         bail!("--technology takes one technology here");
     }
     let size = |local: &Local| size(*local, curve.as_ref(), technology.as_ref());
-    let sizes: Vec<Size> = args.local.iter().map(size).collect::<Result<_, _>>()?;
+    let sizes: Vec<LocalSize> = args.local.iter().map(size).collect::<Result<_, _>>()?;
     swaps::kinds(args.by == Beyond::Zram)?;
     let clerk = ClerkProgram::find()?;
     let interrupted = interrupted()?;
@@ -84,7 +84,7 @@ fn size(
     local: Local,
     curve: Option<&Curve>,
     technology: Option<&Technology>,
-) -> anyhow::Result<Size> {
+) -> anyhow::Result<LocalSize> {
     let local_bytes = match (local, curve) {
         (_, Some(curve)) => local_bytes(local, curve),
         (Local::Bytes(bytes), None) => bytes,
@@ -99,7 +99,7 @@ fn size(
     let program = curve.map(ProgramCurve);
     let predicted =
         |technology| program.map(|program| predict(program, technology, local_bytes, 1));
-    Ok(Size {
+    Ok(LocalSize {
         local_bytes,
         predicted_faults: program
             .map(|program| fault_band(program, local_bytes))
@@ -176,7 +176,7 @@ fn quiet_run(command: &mut Command, interrupted: &AtomicBool) -> anyhow::Result<
 }
 
 fn measurement(
-    size: Size,
+    size: LocalSize,
     runs: &[LimitedRun],
     killed: u64,
     native_wall_s: f64,
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        let size = || Size {
+        let size = || LocalSize {
             local_bytes: 60 << 20,
             predicted_faults: Some(FaultBand {
                 low_count: 100,
