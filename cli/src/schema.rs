@@ -36,6 +36,8 @@ pub(crate) enum SchemaForm {
     Curve,
     /// JSON Schema of the output of `curve predict --json`.
     Predictions,
+    /// JSON Schema of the output of `curve measure --json`.
+    Measurements,
 }
 
 pub(crate) fn run(args: &Schema, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -49,6 +51,7 @@ pub(crate) fn run(args: &Schema, output: &mut dyn Write) -> anyhow::Result<()> {
         SchemaForm::Diagnosis => json_schema::diagnosis(),
         SchemaForm::Curve => json_schema::curve(),
         SchemaForm::Predictions => json_schema::predictions(),
+        SchemaForm::Measurements => json_schema::measurements(),
     };
     output.write_all(text.as_bytes())?;
     Ok(())

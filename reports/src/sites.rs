@@ -69,14 +69,14 @@ fn table(sites: &[Site]) -> Option<Table> {
     let mut columns = vec![words("site")];
     let labels = [
         "hosts",
-        "without samples",
+        "silent",
         "memory",
         "available",
         "share",
         "idle",
         "dips",
-        "short hosts",
-        "missing time",
+        "short",
+        "missing",
     ];
     columns.extend(labels.map(numbers));
     let mut table = Table::new(
@@ -85,9 +85,9 @@ fn table(sites: &[Site]) -> Option<Table> {
         columns,
     )
     .with_note(
-        "Available, its share and idle: means over the covered time. Dips: number of sample intervals with less than a tenth of a \
-         host’s memory available. Short hosts: hosts that need more memory. Missing time: share of the requested time that samples \
-         do not cover, on hosts with samples.",
+        "Silent: hosts without samples. Available, its share and idle: means over the covered time. Dips: number of sample \
+         intervals with less than a tenth of a host’s memory available. Short: hosts that need more memory. Missing: share of the \
+         requested time that samples do not cover, on hosts with samples.",
     );
     // Readers look up sites in this table, so it always has all of them.
     table.rows_shown = usize::MAX;

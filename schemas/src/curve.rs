@@ -140,6 +140,107 @@ pub struct Prediction {
     pub sentence: String,
 }
 
+/// Measured runs of a program with less local memory, beside the predictions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Measurements {
+    /// Version of this document's form.
+    #[cfg_attr(feature = "json-schema", schemars(extend("const" = CURVE_VERSION)))]
+    pub curve_version: u32,
+    /// Version of the `gleaner` that measured.
+    pub gleaner_version: String,
+    /// Name of the program, without folders and arguments.
+    pub program: String,
+    /// Memory beyond the local one: `swap` or `zram`.
+    pub by: String,
+    /// Run without a limit.
+    pub native: NativeRun,
+    /// Measurements in the order of the sizes of local memory on the command line.
+    pub measurements: Vec<LimitedMeasurement>,
+}
+
+/// Figures of a program's run without a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct NativeRun {
+    /// Time from the program's start to its end.
+    pub wall_s: f64,
+    /// CPU time of the program and of the children that it waited for.
+    pub cpu_s: f64,
+    /// Largest resident memory of one of these processes.
+    pub peak_bytes: u64,
+    /// Page faults that waited for a device.
+    pub major_faults_count: u64,
+}
+
+/// Runs of a program with one size of local memory. Each figure is the median of the runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct LimitedMeasurement {
+    /// Local memory of the program.
+    pub local_bytes: u64,
+    /// Number of runs that ended by themselves.
+    pub runs_count: u64,
+    /// Number of runs that the kernel killed for lack of memory; each was repeated.
+    pub killed_runs_count: u64,
+    /// Page faults that waited for a device.
+    pub major_faults_count: Option<u64>,
+    /// Pages that the whole host read from swap.
+    pub page_ins_count: Option<u64>,
+    /// Pages that the whole host wrote to swap.
+    pub page_outs_count: Option<u64>,
+    /// Time from the program's start to its end.
+    pub wall_s: f64,
+    /// CPU time of the program and of the children that it waited for.
+    pub cpu_s: Option<f64>,
+    /// `wall_s` as a multiple of that of the native run.
+    pub slowdown: f64,
+    /// Faults that the curve predicts; absent without a curve.
+    pub predicted_faults: Option<FaultBand>,
+    /// True if `major_faults_count` is within `predicted_faults`.
+    pub are_faults_inside: Option<bool>,
+    /// Prediction with the given technology; absent without one.
+    pub prediction: Option<Prediction>,
+    /// True if `slowdown` is within the prediction's band.
+    pub is_slowdown_inside: Option<bool>,
+    /// The measurement as a sentence.
+    pub sentence: String,
+}
+
+/// Faults that a curve predicts for one size of local memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct FaultBand {
+    /// Reuse faults with all of the memory, and exact LRU.
+    pub low_count: u64,
+    /// Reuse faults with 85 % of the memory, and exact LRU.
+    pub high_count: u64,
+}
+
+impl FaultBand {
+    /// Returns true if this number of faults is within the band, both ends included.
+    #[must_use]
+    pub fn contains(self, count: u64) -> bool {
+        (self.low_count..=self.high_count).contains(&count)
+    }
+}
+
+/// Use of a process's memory in a window of time, as `gleaner curve watch --json` prints it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct WatchedWindow {
+    /// End of the window, since the command's begin.
+    pub time_s: f64,
+    /// Length of the window.
+    pub window_s: f64,
+    /// Resident memory that the process used in the window.
+    pub referenced_bytes: u64,
+    /// Resident memory at the window's end.
+    pub resident_bytes: u64,
+    /// Swapped-out memory at the window's end.
+    pub swap_bytes: u64,
+}
+
 /// Origin of a technology's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

@@ -6,7 +6,7 @@
 //! schema of the version in use therefore finds every field that the schema does not describe.
 
 use crate::cache_replay::{CACHE_REPLAY_VERSION, CacheReplay};
-use crate::curve::{CURVE_VERSION, Curve, Predictions};
+use crate::curve::{CURVE_VERSION, Curve, Measurements, Predictions};
 use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};
 use crate::findings::{Explanation, FINDINGS_VERSION, Findings, RecordFiles};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -86,6 +86,17 @@ pub fn predictions() -> String {
         "predictions",
         CURVE_VERSION,
         "Predictions of gleaner curve predict --json",
+        "docs/curve.md",
+    )
+}
+
+/// Schema of the output of `gleaner curve measure --json`.
+#[must_use]
+pub fn measurements() -> String {
+    published::<Measurements>(
+        "measurements",
+        CURVE_VERSION,
+        "Measurements of gleaner curve measure --json",
         "docs/curve.md",
     )
 }

@@ -1,4 +1,7 @@
-//! `gleaner curve` records programs under QEMU, and agrees with valgrind's tools about them.
+//! `gleaner curve` records programs under QEMU, and agrees with valgrind's tools about them; measures them with less
+//! memory, and watches them.
+
+mod measured;
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_harness::succeed;

@@ -14,6 +14,7 @@ mod doctor;
 mod exports;
 mod fidelity;
 mod gleaner;
+mod host_swap;
 mod import;
 mod lab;
 mod layers;

@@ -167,6 +167,33 @@ impl Split {
 }
 
 /// Parses lines like `Pss_Anon: 300 kB` into bytes; skips malformed lines.
+/// A process's memory by its latest use, from `smaps_rollup`. Shared pages count in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecentUse {
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// Resident memory that was used since `clear_refs` was written, in bytes.
+    pub referenced_bytes: u64,
+    /// Swapped-out memory, in bytes.
+    pub swap_bytes: u64,
+}
+
+impl RecentUse {
+    /// Parses the file; `None` if a size is missing. Without swap support, the kernel counts 0 bytes as swapped.
+    #[must_use]
+    pub fn from_smaps_rollup(text: &[u8]) -> Option<Self> {
+        let size = |wanted: &[u8]| {
+            let mut found = sizes(text).filter(|(name, _)| *name == wanted);
+            found.next().map(|(_, bytes)| bytes)
+        };
+        Some(Self {
+            resident_bytes: size(b"Rss:")?,
+            referenced_bytes: size(b"Referenced:")?,
+            swap_bytes: size(b"Swap:")?,
+        })
+    }
+}
+
 fn sizes(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);
@@ -279,6 +306,33 @@ mod tests {
             Some(older)
         );
         assert_eq!(Split::from_older_status(b"Name:\tx\n", 0, 0), None);
+    }
+
+    #[test]
+    fn recent_use_of_a_captured_rollup() {
+        // Linux 6.18: a shell, right after `echo 1 >/proc/self/clear_refs`; the sizes of swap are altered.
+        let captured =
+            b"5575bad4d000-7fff24959000 ---p 00000000 00:00 0                          [rollup]\n\
+            Rss:                1624 kB\nPss:                 337 kB\nPss_Dirty:           108 kB\n\
+            Pss_Anon:            108 kB\nPss_File:            229 kB\nPss_Shmem:             0 kB\n\
+            Shared_Clean:       1400 kB\nShared_Dirty:          0 kB\nPrivate_Clean:       116 kB\n\
+            Private_Dirty:       108 kB\nReferenced:          100 kB\nAnonymous:           108 kB\n\
+            KSM:                   0 kB\nLazyFree:              0 kB\nAnonHugePages:         0 kB\n\
+            ShmemPmdMapped:        0 kB\nFilePmdMapped:         0 kB\nShared_Hugetlb:        0 kB\n\
+            Private_Hugetlb:       0 kB\nSwap:                  8 kB\nSwapPss:               4 kB\n\
+            Locked:                0 kB\n";
+        let used = RecentUse {
+            resident_bytes: 1624 << 10,
+            referenced_bytes: 100 << 10,
+            swap_bytes: 8 << 10,
+        };
+        assert_eq!(RecentUse::from_smaps_rollup(captured), Some(used));
+        let text = String::from_utf8_lossy(captured);
+        for missing in ["\nRss:", "\nReferenced:", "\nSwap:"] {
+            let torn = text.replacen(missing, "\nOther:", 1);
+            assert_eq!(RecentUse::from_smaps_rollup(torn.as_bytes()), None);
+        }
+        assert_eq!(RecentUse::from_smaps_rollup(b""), None);
     }
 
     proptest! {

@@ -1,8 +1,8 @@
 //! `gleaner curve predict`: durations with less local memory, for each technology.
 
-use super::args::{Local, Predict};
+use super::args::Predict;
 use super::page;
-use super::shown::SlowdownLine;
+use super::shown::{SlowdownLine, local_bytes};
 use crate::report;
 use crate::simulate::refuse_folder;
 use crate::tables::plain;
@@ -56,10 +56,7 @@ fn predictions(
     let mut all: Vec<Prediction> = Vec::new();
     let mut left_out = Vec::new();
     for local in &args.local {
-        let local_bytes = match local {
-            Local::Bytes(bytes) => *bytes,
-            Local::Share(share) => (program.share_pages(*share) * curve.page_bytes as f64) as u64,
-        };
+        let local_bytes = local_bytes(*local, curve);
         for technology in technologies {
             match predict(program, technology, local_bytes, args.processes) {
                 Ok(prediction) => all.push(prediction),
@@ -118,7 +115,7 @@ fn lines(args: &Predict, curve: &Curve, technologies: &[Technology]) -> Vec<Slow
 }
 
 /// Technologies with these names, in order.
-fn technologies(names: &[String]) -> anyhow::Result<Vec<Technology>> {
+pub(super) fn technologies(names: &[String]) -> anyhow::Result<Vec<Technology>> {
     let mut technologies = Vec::new();
     for name in names {
         if name == ALL {

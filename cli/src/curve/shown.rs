@@ -1,5 +1,6 @@
 //! Figures of a curve that tables and pages show.
 
+use super::args::Local;
 use gleaner_schemas::curve::{Curve, WorkingSet};
 use gleaner_schemas::units::{Bytes, thousands};
 use gleaner_simulator::models::ProgramCurve;
@@ -9,6 +10,16 @@ pub(super) type SlowdownLine = (String, Vec<(f64, f64)>);
 
 /// Shares of the footprint that the tables show, in percent.
 const SHOWN_PERCENT: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+
+/// Bytes of a size of local memory, for the program of this curve.
+pub(super) fn local_bytes(local: Local, curve: &Curve) -> u64 {
+    match local {
+        Local::Bytes(bytes) => bytes,
+        Local::Share(share) => {
+            (ProgramCurve(curve).share_pages(share) * curve.page_bytes as f64) as u64
+        }
+    }
+}
 
 /// The program and its recording, in sentences.
 pub(super) fn about(curve: &Curve) -> String {

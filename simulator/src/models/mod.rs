@@ -11,7 +11,7 @@ mod technology;
 pub mod verghese_rosenblum;
 
 pub use paging::PagingTimes;
-pub use prediction::{Unpredictable, predict};
+pub use prediction::{Unpredictable, fault_band, predict};
 pub use program::ProgramCurve;
 pub use technology::{
     Estimate, Granularity, Queueing, Rate, SHIPPED_TECHNOLOGIES, Technology, TechnologyError,

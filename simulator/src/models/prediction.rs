@@ -8,7 +8,7 @@ use super::paging::PagingTimes;
 use super::program::ProgramCurve;
 use super::technology::{Estimate, Granularity, Queueing, Technology};
 use crate::queueing::QueueingError;
-use gleaner_schemas::curve::{BoundBy, Evidence, Prediction};
+use gleaner_schemas::curve::{BoundBy, Evidence, FaultBand, Prediction};
 use gleaner_schemas::units::Bytes;
 
 /// Share of the memory that the upper end of the band reckons with.
@@ -93,12 +93,8 @@ pub fn predict(
         return Err(Unpredictable::NoTime);
     }
     let local_pages = local_bytes as f64 / curve.page_bytes as f64;
-    let least_bytes = program.least_pages().saturating_mul(curve.page_bytes);
-    if technology.granularity == Granularity::Page && local_bytes < least_bytes {
-        return Err(Unpredictable::BelowCurve {
-            least_bytes,
-            local_bytes,
-        });
+    if technology.granularity == Granularity::Page {
+        check_covered(program, local_bytes)?;
     }
     let parts = |memory_pages: f64, end: End| match technology.granularity {
         Granularity::Page => by_page(program, technology, memory_pages, end, processes),
@@ -132,6 +128,32 @@ pub fn predict(
     };
     prediction.sentence = sentence(&prediction, technology);
     Ok(prediction)
+}
+
+/// Faults of a program with `local_bytes` of local memory: from exact replacement of the page used least recently to
+/// the same with 85 % of the memory.
+///
+/// # Errors
+/// The memory is below the curve's first point.
+pub fn fault_band(program: ProgramCurve<'_>, local_bytes: u64) -> Result<FaultBand, Unpredictable> {
+    check_covered(program, local_bytes)?;
+    let local_pages = local_bytes as f64 / program.0.page_bytes as f64;
+    let faults = |memory_pages: f64| program.reuse_faults(memory_pages).round() as u64;
+    Ok(FaultBand {
+        low_count: faults(local_pages),
+        high_count: faults(local_pages * WORST_MEMORY_SHARE),
+    })
+}
+
+fn check_covered(program: ProgramCurve<'_>, local_bytes: u64) -> Result<(), Unpredictable> {
+    let least_bytes = program.least_pages().saturating_mul(program.0.page_bytes);
+    if local_bytes < least_bytes {
+        return Err(Unpredictable::BelowCurve {
+            least_bytes,
+            local_bytes,
+        });
+    }
+    Ok(())
 }
 
 fn by_page(

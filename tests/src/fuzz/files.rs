@@ -228,6 +228,7 @@ pub(super) fn proc(bytes: &[u8]) {
         7 => drop(read::process::Statm::parse(text)),
         8 => {
             let _ = read::process::Split::from_smaps_rollup(text);
+            let _ = read::process::RecentUse::from_smaps_rollup(text);
             let _ = read::process::Split::from_status(text);
             let _ = read::process::Split::from_older_status(text, 1 << 30, 1 << 20);
         }

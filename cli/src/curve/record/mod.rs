@@ -1,19 +1,17 @@
 //! `gleaner curve record`: runs and records a program, or reads a stream, and writes the curve.
 
-mod native;
 mod program;
 mod recorder;
 mod stream;
 
 use super::args::Record;
+use super::native::interrupted;
 use crate::report;
 use crate::simulate::refuse_folder;
 use crate::tables::plain;
 use gleaner_schemas::curve::Curve;
 use gleaner_schemas::units::{Bytes, thousands};
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 pub(super) fn run(args: &Record, output: &mut dyn Write) -> anyhow::Result<()> {
     refuse_folder(Some(&args.output))?;
@@ -25,15 +23,6 @@ pub(super) fn run(args: &Record, output: &mut dyn Write) -> anyhow::Result<()> {
     report::write(&args.output, json)?;
     let text = format!("{}{cost}\n", summary(&curve, args));
     Ok(output.write_all(plain(&text).as_bytes())?)
-}
-
-/// Flag that is set by Ctrl-C or a signal to end: the recording then ends, and what was recorded is written.
-fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&flag))?;
-    }
-    Ok(flag)
 }
 
 fn summary(curve: &Curve, args: &Record) -> String {

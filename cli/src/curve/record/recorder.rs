@@ -1,7 +1,7 @@
 //! Records a program under QEMU's user-mode emulation, with the plugin `references.so`.
 
 use super::super::args::{Record, ReferenceKind};
-use super::native::{self, RunUsage};
+use super::super::native::{self, RunUsage};
 use super::program::Program;
 use anyhow::{Context, bail};
 use gleaner_schemas::curve::{Curve, Recorder};

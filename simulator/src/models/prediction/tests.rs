@@ -96,6 +96,23 @@ fn a_sentence_says_what_it_rests_on() {
 }
 
 #[test]
+fn a_band_of_faults_reaches_to_85_percent_of_the_memory() {
+    // The points 32: 300 and 500: 100 are joined by a line; 425 pages lie 75 / 468 before its end.
+    let band = fault_band(ProgramCurve(&curve(100)), HALF_BYTES).unwrap();
+    assert_eq!((band.low_count, band.high_count), (100, 132));
+    let inside = [99, 100, 132, 133].map(|count| band.contains(count));
+    assert_eq!(inside, [false, true, true, false]);
+    let whole = fault_band(ProgramCurve(&curve(100)), 1000 * 4096).unwrap();
+    // 850 of the pages from 500 to 1000: 100 × 150 / 500.
+    assert_eq!((whole.low_count, whole.high_count), (0, 30));
+    let refused = fault_band(ProgramCurve(&curve(100)), 31 * 4096).unwrap_err();
+    assert!(
+        matches!(refused, Unpredictable::BelowCurve { .. }),
+        "{refused}"
+    );
+}
+
+#[test]
 fn what_a_curve_lacks_is_said() {
     let whole = curve(10);
     let refused = |curve: &Curve, name, local_bytes| {

@@ -4,6 +4,7 @@
 
 use super::clerk::{Lenders, status};
 use crate::delivery::running::{Random, wait_for};
+use crate::host_swap::host_swap;
 use gleaner_harness::succeed;
 use gleaner_tests::{program, repository};
 use serde_json::Value;
@@ -11,6 +12,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
 use std::time::Instant;
 
 const MIB: u64 = 1 << 20;
@@ -34,6 +36,7 @@ impl Drop for ProgramGuard {
 struct Swap {
     name: String,
     lenders: Lenders,
+    _only: MutexGuard<'static, ()>,
 }
 
 impl Swap {
@@ -45,6 +48,7 @@ impl Swap {
         let swap = Self {
             name: format!("programs-{}", std::process::id()),
             lenders,
+            _only: host_swap(),
         };
         let mut attach = swap.clerk(swap.lenders.clerk());
         attach.args(["attach", "--method", "fuse", "--swap", "--size", "256MiB"]);

@@ -1,20 +1,26 @@
 //! Arguments of `gleaner curve`.
 
+mod measured;
+
+pub(crate) use measured::{Beyond, CalibrateArgs, FaultSource, MeasureArgs, TouchArgs, WatchArgs};
+
 use crate::export::args::StreamFormat;
 use crate::values::size_bytes;
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Record which memory a program uses, and predict what it would lose with less.
+/// Record which memory a program uses, and predict and measure what it loses with less.
 ///
 /// The curve of a program has its page faults at every size of local memory. With the times of a technology (leased
-/// memory, RDMA, CXL) it predicts how much slower the program would run.
+/// memory, RDMA, CXL) it predicts how much slower the program would run. Predictions can be measured on this host.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner curve record -o sort.curve -- sort -S 512M big
   gleaner curve show sort.curve
   gleaner curve predict sort.curve --local 50% --page sort.html
+  gleaner curve measure --local 64MiB --curve sort.curve -- sort -S 512M big
+  gleaner curve watch 4711
 
 Method, accuracy and technologies: docs/curve.md.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]
@@ -28,6 +34,11 @@ pub(crate) enum Step {
     Record(Box<Record>),
     Show(Show),
     Predict(Predict),
+    Measure(Box<MeasureArgs>),
+    Calibrate(CalibrateArgs),
+    Watch(WatchArgs),
+    #[command(hide = true)]
+    Touch(TouchArgs),
 }
 
 /// Run a program and write its curve.

@@ -4,6 +4,7 @@ use anyhow::Context;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,21 @@ pub(super) struct RunUsage {
     pub(super) wall_s: f64,
     /// Largest resident memory of one of these processes.
     pub(super) peak_bytes: u64,
+    /// Page faults of these processes that waited for a device.
+    pub(super) major_faults: u64,
 }
 
 /// Interval between checks whether the command has ended.
 const CHECK: Duration = Duration::from_millis(5);
+
+/// Flag that is set by Ctrl-C or a signal to end: the command then writes the results so far, and ends.
+pub(super) fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
+}
 
 /// Runs a command. `tick` is called repeatedly with the time since the begin. Ends the command if `interrupted` is
 /// set.
@@ -40,6 +52,7 @@ pub(super) fn run(
                 peak_bytes: u64::try_from(usage.ru_maxrss)
                     .unwrap_or(0)
                     .saturating_mul(1024),
+                major_faults: u64::try_from(usage.ru_majflt).unwrap_or(0),
             });
         }
         if interrupted.load(Ordering::Relaxed) {
