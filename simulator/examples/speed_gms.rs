@@ -51,13 +51,9 @@ fn print(name: &str, scenario: &Scenario) -> Result<(), Box<dyn std::error::Erro
         end_ns,
         ..
     } = outcome;
-    let sum = |part: fn(&gleaner_simulator::gms::Reads) -> u64| -> u64 {
-        clients.iter().map(|client| part(&client.reads)).sum()
-    };
-    let (local, faults) = (
-        sum(|reads| reads.local),
-        sum(|reads| reads.cluster + reads.source),
-    );
+    let reads = || clients.iter().map(|client| &client.reads);
+    let local: u64 = reads().map(|reads| reads.local).sum();
+    let faults: u64 = reads().map(|reads| reads.cluster + reads.source).sum();
     let per_s = |count: u64| count as f64 / took.as_secs_f64() / 1e6;
     println!(
         "{name}: {:.1} s for {:.0} simulated s; {local} counted local hits, {faults} faults; {:.2} million events/s, {:.3} million faults/s",
