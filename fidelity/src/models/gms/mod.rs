@@ -6,7 +6,7 @@ mod figures;
 use super::reading::Reading;
 use crate::error::Result;
 use experiments::{Experiment, Observations};
-use figures::{NFS_MEMORY_MS, ms};
+use figures::ms;
 use gleaner_simulator::gms::{Costs, EpochCost, GetPageCost};
 use gleaner_traces::published::Figure;
 use std::collections::BTreeSet;
