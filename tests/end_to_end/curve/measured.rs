@@ -199,7 +199,7 @@ fn a_files_faults_need_neither_swap_nor_root_and_memory_is_no_disk() {
         "--size",
         "32MiB",
         "--seconds",
-        "1",
+        "5", // a page leaves the cache slowly while other programs use the CPUs
     ];
     let on_disk = ["--folder", env!("CARGO_TARGET_TMPDIR")];
     let text = told(&[&calibrate[..], &on_disk].concat());

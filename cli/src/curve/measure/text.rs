@@ -146,6 +146,7 @@ mod tests {
              with 23,142 major faults (inside the predicted 17,503 to 23,591), median of 3 runs; \
              1 more were killed for lack of memory"
         );
+        found.sentence = sentence(&found);
         let document = Measurements {
             program: "sort".to_owned(),
             measurements: vec![found],
