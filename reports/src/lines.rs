@@ -92,7 +92,7 @@ pub struct FigureLine {
 /// A cell of a table.
 #[derive(Clone, Debug)]
 pub enum LineCell {
-    /// A name.
+    /// Name without a unit.
     Text(String),
     /// A value with its unit.
     Value(ComparedUnit, f64),

@@ -90,13 +90,16 @@ fn slug(name: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_page_has_an_address_of_its_own() {
-        let host = |id: &str, name: &str| HostSummary {
+    fn host(id: &str, name: &str) -> HostSummary {
+        HostSummary {
             host_id: id.into(),
             host_name: name.into(),
             ..HostSummary::default()
-        };
+        }
+    }
+
+    #[test]
+    fn every_page_has_an_address_of_its_own() {
         let hosts = [
             host("1", "a"),
             host("2", "A"),
@@ -116,11 +119,6 @@ mod tests {
 
     #[test]
     fn hosts_of_sites_are_on_their_sites_pages() {
-        let host = |id: &str, name: &str| HostSummary {
-            host_id: id.into(),
-            host_name: name.into(),
-            ..HostSummary::default()
-        };
         let hosts = [
             host("1", "a"),
             host("2", "a"),

@@ -90,7 +90,7 @@ pub(super) fn csv(results: &Results<'_>) -> String {
     text
 }
 
-/// One line of CSV.
+/// Line of a CSV file.
 pub(super) fn line(fields: &[String]) -> String {
     let quoted = fields.iter().map(|field| {
         if field.contains([',', '"', '\n', '\r']) {

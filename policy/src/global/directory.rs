@@ -64,11 +64,11 @@ struct Link {
 pub enum Notice {
     /// The page has two global copies: this holder, the later one, drops its copy.
     Discard(NodeId),
-    /// One holder is left.
+    /// Exactly one holder is left.
     Alone(NodeId),
 }
 
-/// One node's part of the directory.
+/// Part of the directory at one node.
 #[derive(Clone, Debug)]
 pub struct Directory {
     entries: Vec<Entry>,

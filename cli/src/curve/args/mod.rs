@@ -102,7 +102,7 @@ pub(crate) struct Record {
 pub(crate) enum ReferenceKind {
     /// Every load and store.
     References,
-    /// Those that miss a first-level cache of 32 KiB and a second-level cache (--cache), of lines of 128 bytes.
+    /// References that miss a first-level cache of 32 KiB and a second-level cache (--cache), of lines of 128 bytes.
     Misses,
 }
 
