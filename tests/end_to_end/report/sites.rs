@@ -137,7 +137,7 @@ fn each_site_has_its_own_report() {
     assert_eq!(site, ["yard", "quay", "other"]);
     let row = &rows[1];
     assert_eq!(
-        (&row["hosts"], &row["without_samples"]),
+        (&row["hosts"], &row["silent"]),
         (&2.0.into(), &0.0.into())
     );
     // The figures are those of the site's own page.
