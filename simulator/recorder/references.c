@@ -6,6 +6,7 @@
  * A list of the 32 pages used last absorbs nearly all references. A page that is not in the list enters it, and the
  * page used least recently leaves it; each such exchange is one record of 16 bytes. The order of leaving is the order
  * of recency, so the reader (simulator/src/references/records) computes exact stack distances. Each thread has a list.
+ * Nearly all of the recording's time is spent in access_counted, or access_data in programs with several threads.
  *
  * DIR gets the file `control` (counters of all processes) and files with the records, one after the other for each
  * thread. They are written through mappings, so a killed program loses nothing but its lists, and no descriptor stays
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +43,7 @@ struct qemu_info {
 };
 enum { NO_REGISTERS = 0 };
 enum { LOADS_AND_STORES = 3 }; /* 7.2 confuses its filters for one of them */
+enum { ADD = 0 };
 
 typedef void on_vcpu(plugin_id, unsigned vcpu);
 typedef void on_translation(plugin_id, struct qemu_plugin_tb *);
@@ -55,6 +58,9 @@ void qemu_plugin_register_vcpu_init_cb(plugin_id, on_vcpu *);
 void qemu_plugin_register_vcpu_exit_cb(plugin_id, on_vcpu *);
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation *);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, on_block *, int flags, void *data);
+/* QEMU 7.2 to 8.2: adds to one counter for all threads, without a call. */
+__attribute__((weak)) void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int operation,
+								    void *counter, uint64_t number);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, on_access *, int flags, int accesses, void *data);
 void qemu_plugin_register_vcpu_syscall_cb(plugin_id, on_call *);
 void qemu_plugin_register_vcpu_syscall_ret_cb(plugin_id, on_return *);
@@ -176,7 +182,12 @@ static struct shared {
 		uint8_t further_bytes, is_store;
 	} accesses[ACCESS_KINDS];
 	struct list *lists[MOST_VCPUS];
+	/* Counted by QEMU: instructions of the only thread that are not in its list yet, and their number at the window's
+	 * end. */
+	uint64_t instructions, window_end;
 } shared;
+/* True while a process has one thread: QEMU then counts its instructions, which saves a call for each block. */
+static bool is_counted_by_qemu;
 static unsigned lists_end;
 
 static void lose(struct list *list, int error)
@@ -316,6 +327,16 @@ static void flush(struct list *list, unsigned vcpu)
 	empty(list);
 }
 
+/* Adds the instructions that QEMU has counted to the only thread's list. */
+static void add_instructions(struct list *list)
+{
+	if (!is_counted_by_qemu)
+		return;
+	list->instructions += shared.instructions;
+	shared.instructions = 0;
+	shared.window_end = list->window_end > list->instructions ? list->window_end - list->instructions : 0;
+}
+
 static void report(struct list *list)
 {
 	atomic_fetch_add(&control->instructions, list->instructions - list->reported_instructions);
@@ -326,8 +347,10 @@ static void report(struct list *list)
 
 static void end_window(struct list *list, unsigned vcpu)
 {
+	add_instructions(list);
 	uint64_t windows = (list->instructions - list->window_end) / WINDOW_INSTRUCTIONS + 1;
 	list->window_end += windows * WINDOW_INSTRUCTIONS;
+	add_instructions(list);
 	for (int i = 0; i < PLACES; i++)
 		list->places[i].key |= UNTOUCHED; /* NO_PAGE has the flag already */
 	record(list, vcpu, WINDOWS, windows, 0, 0, 0);
@@ -372,20 +395,43 @@ static void describe_accesses(void)
 	}
 }
 
-/* Most of the recording's time is spent here: the common case calls nothing, and a store runs as a load does. */
-static void access_data(unsigned vcpu, uint32_t info, uint64_t address, void *data)
+/* The common case of an access calls nothing, and a store runs as a load does. Returns false in all other cases. */
+static inline __attribute__((always_inline)) bool is_common(unsigned vcpu, uint32_t info, uint64_t address,
+							    const struct shared *shared)
 {
-	const struct shared *shared = data;
 	struct list *list = shared->lists[vcpu];
 	uint64_t page = address >> PAGE_SHIFT;
 	struct place *place = hinted(list, page);
 	list->clock++;
 	if (__builtin_expect(info >= ACCESS_KINDS || place->key != page, 0))
-		return access_other(vcpu, info, address);
+		return false;
 	if (__builtin_expect((address + shared->accesses[info].further_bytes) >> PAGE_SHIFT != page, 0))
-		return access_other(vcpu, info, address);
+		return false;
 	place->used = list->clock;
 	place->count[shared->accesses[info].is_store]++;
+	return true;
+}
+
+static void access_data(unsigned vcpu, uint32_t info, uint64_t address, void *data)
+{
+	if (!is_common(vcpu, info, address, data))
+		access_other(vcpu, info, address);
+}
+
+static __attribute__((noinline)) void access_next_window(unsigned vcpu, uint32_t info, uint64_t address, void *data)
+{
+	end_window(shared.lists[vcpu], vcpu);
+	access_data(vcpu, info, address, data);
+}
+
+/* The same while QEMU counts the instructions, which it does at the begin of each block, before its accesses. */
+static void access_counted(unsigned vcpu, uint32_t info, uint64_t address, void *data)
+{
+	const struct shared *shared = data;
+	if (__builtin_expect(shared->instructions >= shared->window_end, 0))
+		return access_next_window(vcpu, info, address, data);
+	if (!is_common(vcpu, info, address, data))
+		access_other(vcpu, info, address);
 }
 
 struct block {
@@ -428,14 +474,23 @@ static void translate(plugin_id id, struct qemu_plugin_tb *tb)
 		block->address = qemu_plugin_tb_vaddr(tb);
 		block->bytes = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->address;
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, run_code, NO_REGISTERS, block);
+	} else if (is_counted_by_qemu) {
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, ADD, &shared.instructions, instructions);
 	} else {
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, run, NO_REGISTERS, (void *)(uintptr_t)instructions);
 	}
-	for (size_t i = 0; i < instructions; i++) {
-		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
-		qemu_plugin_register_vcpu_mem_cb(instruction, cache_bytes ? access_cache : access_data, NO_REGISTERS,
-						 LOADS_AND_STORES, &shared);
-	}
+	on_access *access = cache_bytes ? access_cache : is_counted_by_qemu ? access_counted : access_data;
+	for (size_t i = 0; i < instructions; i++)
+		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), access, NO_REGISTERS, LOADS_AND_STORES,
+						 &shared);
+}
+
+/* Before a process has its second thread, QEMU translates all blocks anew, since they need atomic instructions then. */
+static void count_by_calls(struct list *list)
+{
+	add_instructions(list);
+	is_counted_by_qemu = false;
+	shared.window_end = UINT64_MAX;
 }
 
 static void begin_thread(plugin_id id, unsigned vcpu)
@@ -453,6 +508,8 @@ static void begin_thread(plugin_id id, unsigned vcpu)
 	memset(list, 0, sizeof *list);
 	empty(list);
 	list->window_end = WINDOW_INSTRUCTIONS;
+	if (!lists_end)
+		add_instructions(list);
 	if (cache_bytes) {
 		list->data = cache_of(FIRST_LEVEL_BYTES, FIRST_LINE_SHIFT);
 		list->code = cache_of(FIRST_LEVEL_BYTES, FIRST_LINE_SHIFT);
@@ -466,8 +523,12 @@ static void begin_thread(plugin_id id, unsigned vcpu)
 static void end_thread(plugin_id id, unsigned vcpu)
 {
 	(void)id;
-	flush(shared.lists[vcpu], vcpu);
-	report(shared.lists[vcpu]);
+	struct list *list = shared.lists[vcpu];
+	add_instructions(list);
+	if (list->instructions >= list->window_end)
+		end_window(list, vcpu);
+	flush(list, vcpu);
+	report(list);
 }
 
 static void end_process(plugin_id id, void *data)
@@ -494,13 +555,14 @@ static void begin_child(void)
 		list->is_lost = false;
 		empty(list);
 		/* The parent reports what was counted before. */
+		add_instructions(list);
 		list->reported_clock = list->clock;
 		list->reported_instructions = list->instructions;
 	}
 }
 
-/* Numbers of execve and execveat, by which a process leaves the emulation. */
-static int64_t exec_numbers[2];
+/* Numbers of execve and execveat, by which a process leaves the emulation, and of clone. QEMU lacks clone3. */
+static int64_t exec_numbers[2], clone_number;
 
 static bool is_exec(int64_t number)
 {
@@ -510,7 +572,10 @@ static bool is_exec(int64_t number)
 static void call(plugin_id id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		 uint64_t f, uint64_t g, uint64_t h)
 {
-	(void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+	(void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+	/* QEMU runs a vfork as a fork. */
+	if (number == clone_number && (a & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+		count_by_calls(shared.lists[vcpu]);
 	if (!is_exec(number))
 		return;
 	end_thread(id, vcpu);
@@ -572,6 +637,8 @@ EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int
 	bool is_x86 = !strcmp(info->target_name, "x86_64");
 	exec_numbers[0] = is_x86 ? 59 : 221; /* 221, 281: all newer architectures */
 	exec_numbers[1] = is_x86 ? 322 : 281;
+	clone_number = is_x86 ? 56 : 220;
+	is_counted_by_qemu = qemu_plugin_register_vcpu_tb_exec_inline && !has_code && !cache_bytes;
 	describe_accesses();
 	if (begin_control() || pthread_atfork(NULL, NULL, begin_child))
 		return -1;
