@@ -83,6 +83,8 @@ fn without_idle_frames_the_cluster_changes_little() {
     assert_eq!(with.clients[0].reads.cluster, 0);
     let speedup = speedups(&without, &with)[0];
     assert!((0.9..=1.01).contains(&speedup), "{speedup}");
+    // Without receivers nothing ends an epoch early. The time before the first weights is no epoch.
+    assert_eq!(with.usual_epochs_share, Some(1.0));
 }
 
 #[test]
