@@ -85,7 +85,7 @@ pub struct Outcome {
     pub window: Option<Window>,
     /// Epochs of the whole run.
     pub epochs: u64,
-    /// Share of these epochs that lasted 5 to 10 s; absent without epochs.
+    /// Share of epochs that lasted 5 to 10 s among those that ended in the run; absent if none ended.
     pub usual_epochs_share: Option<f64>,
     /// Time of the last client's end.
     pub end_ns: u64,

@@ -52,6 +52,9 @@ pub struct Scenario {
     pub is_exclusive: bool,
     /// Time after which a node reads a page from its source, if the cluster has not answered.
     pub fetch_timeout_ms: u32,
+    /// Interval in which a node sees only the first use of each of its pages, in ms; 0: it sees every use. The paper's
+    /// nodes flush their TLB once a minute (section 4.2).
+    pub age_period_ms: u32,
     /// Programs of the clients, in turn.
     pub programs: Vec<Program>,
     /// Number of clients. Each runs one program.
@@ -102,6 +105,7 @@ impl Default for Scenario {
             homes: settings.homes as u32,
             is_exclusive: settings.is_exclusive,
             fetch_timeout_ms: settings.fetch_timeout_ms as u32,
+            age_period_ms: 60_000,
             programs: vec![Program::Oo7],
             clients: 1,
             client_frames: CLIENT_FRAMES,
@@ -159,6 +163,7 @@ impl Scenario {
             homes: self.homes as usize,
             is_exclusive: self.is_exclusive,
             fetch_timeout_ms: i64::from(self.fetch_timeout_ms),
+            age_period_ms: i64::from(self.age_period_ms),
         }
     }
 
@@ -271,6 +276,7 @@ impl Scenario {
         within("very_old_ms", self.very_old_ms, 0, 1 << 40)?;
         within("homes", of(self.homes), 1, 2)?;
         within("fetch_timeout_ms", of(self.fetch_timeout_ms), 1, 60_000)?;
+        within("age_period_ms", of(self.age_period_ms), 0, 86_400_000)?;
         let exchanges = of(self.exchange_ms);
         within(
             "exchange_ms",

@@ -21,6 +21,7 @@ use actions::bytes;
 use gleaner_policy::global::members::{Member, Members};
 use gleaner_policy::global::message::{Action, Event, Message};
 use gleaner_policy::global::node::Node;
+use gleaner_policy::global::pages::Kind;
 use gleaner_policy::global::settings::MemoryPolicy;
 use gleaner_policy::global::{NodeId, Uid};
 use rand::{Rng, SeedableRng};
@@ -267,7 +268,7 @@ impl<'a> Cluster<'a> {
             };
             process.is_parked = process.is_paused;
             if process.is_parked {
-                return Ok(());
+                return self.free_pages(id, now_ns);
             }
             let phase = process.change_phase(now_ns);
             process.kernel_ns = host.machine.kernel_ns;
@@ -373,6 +374,17 @@ impl<'a> Cluster<'a> {
         if let Some(process) = &mut self.hosts[id as usize].process {
             process.is_paused = is_paused;
         }
+    }
+
+    /// The program of a node has ended: the frames of its pages are free.
+    fn free_pages(&mut self, id: NodeId, now_ns: u64) -> Result<(), GmsError> {
+        let pages = self.hosts[id as usize].node.pages().iter();
+        let used = pages.filter(|page| page.kind != Kind::Global);
+        let used: Vec<Uid> = used.map(|page| page.uid).collect();
+        for uid in used {
+            self.step(id, &Event::Freed { uid }, now_ns)?;
+        }
+        Ok(())
     }
 
     /// The policy's node handles an event, and its actions are carried out. Returns true for a local hit.

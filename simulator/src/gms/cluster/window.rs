@@ -64,11 +64,13 @@ impl Cluster<'_> {
             events,
             ..
         } = self.totals;
+        // The first weights begin an epoch and end none.
+        let ended = epochs.saturating_sub(1);
         Outcome {
             clients: clients.collect(),
             window,
             epochs,
-            usual_epochs_share: (epochs > 0).then(|| usual_epochs as f64 / epochs as f64),
+            usual_epochs_share: (ended > 0).then(|| usual_epochs as f64 / ended as f64),
             end_ns,
             events,
         }
