@@ -119,7 +119,11 @@ impl ScenarioFile {
             return Err(wrong("days", self.days.to_string(), &reason));
         }
         if self.nodes_per_client == Some(0) {
-            return Err(wrong("nodes_per_client", "0".to_owned(), "must be at least 1"));
+            return Err(wrong(
+                "nodes_per_client",
+                "0".to_owned(),
+                "must be at least 1",
+            ));
         }
         if !self.datasets.is_empty() {
             return self.scenario.check_no_other_owners();
@@ -127,7 +131,8 @@ impl ScenarioFile {
         let swept = leaves(&self.sweep);
         let is_swept = swept.iter().any(|(key, _)| key.starts_with("recorded."));
         if is_swept || self.scenario.recorded != Recorded::default() {
-            let reason = "is for hosts of a dataset: write a table [datasets] with a line NAME = \"FOLDER\"";
+            let reason =
+                "is for hosts of a dataset: write a table [datasets] with a line NAME = \"FOLDER\"";
             return Err(wrong("recorded", "…".to_owned(), reason));
         }
         Ok(())
@@ -257,16 +262,21 @@ impl Case {
         set(&mut settings, key, value.clone())?;
         let scenario =
             Scenario::deserialize(settings).map_err(|e| wrong(e.message().to_owned()))?;
-        let shown = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let values = self.values.iter().cloned().chain([shown]).collect();
+        let values = self.values.iter().cloned().chain([shown(value)]).collect();
         Ok(Self {
             values,
             dataset: self.dataset.clone(),
             scenario,
         })
+    }
+}
+
+/// Formats a value for rows: text has no quotes, and a list no brackets.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<String>>().join("+"),
+        other => other.to_string(),
     }
 }
 
@@ -285,7 +295,10 @@ fn at_line(text: &str, error: GmsError) -> GmsError {
     };
     let last = key.rsplit('.').next().unwrap_or(key);
     let sets = |line: &str| {
-        let table = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let table = line
+            .trim()
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
         let key = table.or_else(|| line.split_once('=').map(|(key, _)| key));
         key.is_some_and(|key| key.trim().rsplit('.').next() == Some(last))
     };

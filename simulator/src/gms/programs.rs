@@ -90,7 +90,9 @@ impl Program {
             Self::Oo7 => 34 * OO7_PARTS,
             Self::Render => 178 * 128,
             Self::WebQuery => 190 * 128,
-            Self::SharedReader | Self::PrivateReader | Self::SharedZipf | Self::PrivateZipf => BLOCKS,
+            Self::SharedReader | Self::PrivateReader | Self::SharedZipf | Self::PrivateZipf => {
+                BLOCKS
+            }
         }
     }
 
@@ -431,7 +433,10 @@ mod tests {
         }
         let hot = References::new(Program::SharedZipf, (1, 0), 4_096, 2_000, 0);
         let first = hot.counted.iter().filter(|r| r.page < BLOCKS / 10);
-        assert!(first.count() * 2 > hot.counted.len(), "a tenth has more than half of the reads");
+        assert!(
+            first.count() * 2 > hot.counted.len(),
+            "a tenth has more than half of the reads"
+        );
         assert!(hot.counted.iter().all(|r| r.page < BLOCKS && !r.is_write));
     }
 
@@ -439,7 +444,11 @@ mod tests {
     fn shared_readers_read_the_same_files() {
         for program in Program::ALL.into_iter().chain(Program::READERS) {
             let is_shared = [Program::SharedReader, Program::SharedZipf].contains(&program);
-            assert_eq!(program.file_of(1) == program.file_of(2), is_shared, "{program:?}");
+            assert_eq!(
+                program.file_of(1) == program.file_of(2),
+                is_shared,
+                "{program:?}"
+            );
         }
     }
 

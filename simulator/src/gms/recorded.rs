@@ -151,7 +151,11 @@ impl RecordedHosts {
                 frames: 0,
                 is_in_use: false,
             }];
-            for change in host.changes.iter().filter(|change| change.at_ns < length_ns) {
+            for change in host
+                .changes
+                .iter()
+                .filter(|change| change.at_ns < length_ns)
+            {
                 let state = HostState {
                     at_ns: change.at_ns,
                     frames: frames(change),
@@ -229,7 +233,11 @@ impl RecordedHosts {
 
 impl HostCourse {
     fn new(states: Vec<HostState>, length_ns: u64) -> Self {
-        let ends = states.iter().skip(1).map(|state| state.at_ns).chain([length_ns]);
+        let ends = states
+            .iter()
+            .skip(1)
+            .map(|state| state.at_ns)
+            .chain([length_ns]);
         let frame_ns = states.iter().zip(ends).map(|(state, end_ns)| {
             u128::from(state.frames) * u128::from(end_ns.saturating_sub(state.at_ns))
         });
@@ -280,7 +288,9 @@ mod tests {
     /// States of a node as minute, frames, and true if the host is in use.
     fn states(hosts: &RecordedHosts, node: u32) -> Vec<(u64, u32, bool)> {
         let states = (0..).map_while(|step| hosts.state(node, step));
-        states.map(|s| (s.at_ns / MINUTE, s.frames, s.is_in_use)).collect()
+        states
+            .map(|s| (s.at_ns / MINUTE, s.frames, s.is_in_use))
+            .collect()
     }
 
     #[test]
@@ -295,11 +305,21 @@ mod tests {
             states(&of_hosts, 0),
             [unseen, (2, 100, false), (5, 0, true), (8, 60, false)]
         );
-        assert_eq!(states(&of_hosts, 1), [unseen], "changes after the end are left out");
+        assert_eq!(
+            states(&of_hosts, 1),
+            [unseen],
+            "changes after the end are left out"
+        );
         // The first repetition begins at minute 3; minute 0 of the record is its minute 7.
         assert_eq!(
             states(&of_hosts, 2),
-            [(0, 100, false), (2, 0, true), (5, 60, false), (7, 0, false), (9, 100, false)]
+            [
+                (0, 100, false),
+                (2, 0, true),
+                (5, 60, false),
+                (7, 0, false),
+                (9, 100, false)
+            ]
         );
         assert_eq!((of_hosts.most_frames(2), of_hosts.most_frames(3)), (100, 0));
         assert_eq!(of_hosts.mean_frames(0), (3 * 100 + 2 * 60) / 10);

@@ -389,7 +389,12 @@ impl Scenario {
             }
         }
         let most_frames = u64::from(rules.most_frames);
-        within("recorded.most_frames", most_frames, 1, u64::from(MOST_FRAMES))?;
+        within(
+            "recorded.most_frames",
+            most_frames,
+            1,
+            u64::from(MOST_FRAMES),
+        )?;
         let shift_minutes = u64::from(rules.shift_minutes);
         within("recorded.shift_minutes", shift_minutes, 0, 1 << 20)?;
         if self.hosts.is_none() {
@@ -407,15 +412,28 @@ impl Scenario {
     pub(super) fn check_no_other_owners(&self) -> Result<(), GmsError> {
         let given = [
             ("has_bystanders", self.has_bystanders, "true".to_owned()),
-            ("rich_nodes", self.rich_nodes > 0, self.rich_nodes.to_string()),
-            ("exchange_ms", self.exchange_ms > 0, self.exchange_ms.to_string()),
-            ("owners", !self.owners.is_empty(), self.owners.len().to_string()),
+            (
+                "rich_nodes",
+                self.rich_nodes > 0,
+                self.rich_nodes.to_string(),
+            ),
+            (
+                "exchange_ms",
+                self.exchange_ms > 0,
+                self.exchange_ms.to_string(),
+            ),
+            (
+                "owners",
+                !self.owners.is_empty(),
+                self.owners.len().to_string(),
+            ),
         ];
         match given.into_iter().find(|(_, is_given, _)| *is_given) {
             Some((key, _, value)) => Err(GmsError::Setting {
                 key,
                 value,
-                reason: "recorded hosts have owners and memory of their own: leave it out".to_owned(),
+                reason: "recorded hosts have owners and memory of their own: leave it out"
+                    .to_owned(),
             }),
             None => Ok(()),
         }

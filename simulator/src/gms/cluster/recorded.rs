@@ -56,7 +56,8 @@ impl Cluster<'_> {
     /// Brings a recorded host into its next state, and schedules the state after it.
     pub(super) fn change_owner(&mut self, node: u32, now_ns: u64) -> Result<(), GmsError> {
         let scenario = self.scenario;
-        let (Some(hosts), Some(owner)) = (&scenario.hosts, self.owners.nodes.get_mut(node as usize))
+        let (Some(hosts), Some(owner)) =
+            (&scenario.hosts, self.owners.nodes.get_mut(node as usize))
         else {
             return Ok(());
         };
