@@ -1,4 +1,4 @@
-//! Recorded hosts as nodes with idle memory: a dataset's hosts lend frames, and their owners take the frames back.
+//! Recorded hosts as nodes with idle memory: a dataset's hosts lend frames, and their owners reclaim them.
 //!
 //! With more nodes than hosts, the hosts are repeated. Each repetition runs through the recorded time from a later
 //! moment, and continues with its begin: such clusters are synthetic.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 const MINUTE: u64 = 60 * SECOND;
 const PAGE_BYTES: u32 = 8_192;
 /// Frames that an idle host lends.
-const FRAMES: u32 = 4_000;
+const FRAMES: u32 = 7_000;
 
 fn change(at_ns: u64, presence: Presence, frames: u32) -> Change {
     let bytes = u64::from(frames) * u64::from(PAGE_BYTES);
@@ -84,9 +84,9 @@ fn owners_take_frames_back_and_reads_go_to_the_disk_again() {
     let moving = simulate(&with_hosts(&[host(1)], small()), 1).unwrap();
     assert!(source(&moving) > source(&still) + 20);
     let owners = moving.owners.unwrap();
-    // Three nodes repeat one host; each is in use every other minute.
+    // Three nodes repeat one host, which is in use every other minute; two of them begin in an idle minute.
     assert!(
-        owners.returns >= 3 && owners.reclaimed_pages > 0,
+        owners.returns >= 2 && owners.reclaimed_pages > 0,
         "{owners:?}"
     );
     assert!(owners.in_use_ns > 0 && owners.in_use_ns < 3 * moving.end_ns);
@@ -126,6 +126,7 @@ fn a_host_in_use_lends_in_mode_spare_alone() {
 fn clients_that_do_not_end_in_the_recorded_time_are_an_error() {
     let scenario = Scenario {
         compute_us: 10_000_000,
+        counted_faults: 2_000,
         ..with_hosts(&[host(0)], small())
     };
     let error = simulate(&scenario, 1).unwrap_err();
@@ -147,7 +148,7 @@ fn the_time_without_other_nodes_does_not_depend_on_them() {
 }
 
 #[test]
-fn readers_of_shared_files_read_each_block_about_once() {
+fn readers_of_shared_files_read_less_from_the_source() {
     let cluster = |program| {
         let scenario = Scenario {
             programs: vec![program],
@@ -170,7 +171,7 @@ fn readers_of_shared_files_read_each_block_about_once() {
         cluster(Program::SharedReader),
         cluster(Program::PrivateReader),
     );
-    assert!(source(&shared) <= source(&private));
+    assert!(source(&shared) < source(&private));
     let bytes =
         |outcome: &Outcome| outcome.traffic.network_bytes / outcome.traffic.page_transfers.max(1);
     assert!(
