@@ -198,17 +198,15 @@ fn csv(file: &ScenarioFile, rows: &[Row]) -> String {
 fn table(file: &ScenarioFile, rows: &[Row]) -> String {
     let keys = file.keys();
     let has_range = file.seeds.len() > 1;
-    let is_printed = |at: usize, measure: &gms::Measure| {
+    let is_known = |at: usize| {
         let mut values = rows.iter().map(|row| row.values.get(at));
-        !NOT_PRINTED.contains(&measure.key) && values.any(|value| matches!(value, Some(Some(_))))
+        values.any(|value| matches!(value, Some(Some(_))))
     };
-    let printed = || {
-        let all = MEASURES.iter().enumerate();
-        all.filter(|(at, measure)| is_printed(*at, measure))
-    };
+    let mut printed: Vec<(usize, &gms::Measure)> = MEASURES.iter().enumerate().collect();
+    printed.retain(|(at, measure)| is_known(*at) && !NOT_PRINTED.contains(&measure.key));
     let mut header: Vec<&str> = keys.iter().map(String::as_str).collect();
     let left = header.len();
-    for (_, measure) in printed() {
+    for (_, measure) in &printed {
         header.push(measure.label);
         if has_range && measure.key == "speedup" {
             header.push("of seeds");
@@ -217,8 +215,8 @@ fn table(file: &ScenarioFile, rows: &[Row]) -> String {
     let mut table = gleaner_terminal::table(&header, left);
     for row in rows {
         let mut cells = row.settings.clone();
-        for (at, measure) in printed() {
-            let value = row.values.get(at).copied().flatten();
+        for (at, measure) in &printed {
+            let value = row.values.get(*at).copied().flatten();
             cells.push(or_dash(value.map(|v| number(measure.key, v.median))));
             if has_range && measure.key == "speedup" {
                 cells.push(or_dash(

@@ -141,8 +141,8 @@ pub(super) fn html(name: &str, file: &ScenarioFile, rows: &[Row]) -> anyhow::Res
 /// Place of the first setting whose values are numbers, at least two of them different.
 fn axis_at(keys: &[String], values: &[&[String]]) -> Option<usize> {
     let is_axis = |at: &usize| {
-        let column = || values.iter().filter_map(|row| row.get(*at));
-        let numbers: Vec<f64> = column().filter_map(|text| text.parse().ok()).collect();
+        let texts = values.iter().filter_map(|row| row.get(*at));
+        let numbers: Vec<f64> = texts.filter_map(|text| text.parse().ok()).collect();
         let differs = numbers.iter().any(|number| Some(number) != numbers.first());
         differs && numbers.len() == values.len()
     };
