@@ -24,7 +24,7 @@ fn results_do_not_depend_on_threads() {
                 [sweep]\npolicy = ['gms', 'n-chance']\nrich_nodes = [0, 2]";
     let file = ScenarioFile::parse(text).unwrap();
     assert_eq!(runs(&file).unwrap(), 8);
-    let of = |threads| rows(&file, threads, &|_| {}).unwrap();
+    let of = |threads| rows(&file, &[], threads, &|_| {}).unwrap();
     let found = [1, 3].map(|threads| of(std::num::NonZeroUsize::new(threads).unwrap()));
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0].len(), 4);
