@@ -215,8 +215,9 @@ impl OrderReader {
             is_ended: false,
         };
         let mut magic = [0; MAGIC.len()];
-        let is_order = reader.from.read_exact(&mut magic).is_ok() && magic == *MAGIC;
-        if !is_order {
+        let read = reader.from.read_exact(&mut magic);
+        read.map_err(|error| reader.cut(&error))?;
+        if magic != *MAGIC {
             return Err(reader.wrong("this is no order file"));
         }
         reader.offset = MAGIC.len() as u64;
@@ -460,7 +461,7 @@ mod tests {
             read(bytes).unwrap_err().to_string()
         };
         let of = |rest: &[u8]| refused(&[&MAGIC[..], rest].concat());
-        assert!(refused(b"text").contains("byte 0: this is no order file"));
+        assert!(refused(b"some text").contains("byte 0: this is no order file"));
         assert!(of(&[7]).contains("byte 9: there is no such kind of block"));
         // A page leaves without having entered; page 1 comes before page 0; a page enters twice.
         for (steps, count) in [(&[1_u8, 1][..], 1), (&[2][..], 1), (&[0, 0][..], 2)] {

@@ -78,7 +78,7 @@ fn printed(figure: &Figure, observed: &Observations) -> Option<f64> {
     let mut workloads = Workload::PRINTED.into_iter();
     let workload = workloads.find(|workload| workload.row() == figure.row)?;
     let of = observed.workloads.get(&workload)?;
-    let local_percent = |memory| Some(of.local_shares.get(&memory)? * 100.0);
+    let local_percent = |memory: u32| Some(of.local_shares.get(&memory)? * 100.0);
     match &*figure.column {
         "memory used" => Some(of.footprint_mib),
         "misses, 1 Mbyte" => Some(of.misses_per_1000),
