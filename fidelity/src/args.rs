@@ -26,12 +26,12 @@ pub(crate) enum Paper {
 
 /// Compare a paper's figures with ours.
 ///
-/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the paper's
-/// cluster is simulated with each seed. With --paper verghese-rosenblum, the paper's models are applied to its tables and
-/// to recordings of workloads like the paper's. Otherwise, for each seed, both clusters of Acharya & Setia are generated
-/// (`gleaner synth`) and analysed (`gleaner analyze`). For each figure of the paper, the output has the mean over the
-/// seeds, spread, error, and whether the figure was calibrated, derived or predicted. --simulate also runs the study's
-/// programs on the clusters. The datasets are removed at the end.
+/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the
+/// paper's cluster is simulated with each seed. With --paper verghese-rosenblum, the paper's models are applied to
+/// its tables and to recordings of workloads like the paper's. Otherwise, for each seed, both clusters of Acharya &
+/// Setia are generated (`gleaner synth`) and analysed (`gleaner analyze`). For each figure of the paper, the output
+/// has the mean over the seeds, spread, error, and whether the figure was calibrated, derived or predicted.
+/// --simulate also runs the study's programs on the clusters. The datasets are removed at the end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner fidelity
@@ -75,8 +75,8 @@ pub struct Fidelity {
     /// Also write all results as Markdown into this file.
     #[arg(long, value_name = "FILE", conflicts_with = "item")]
     pub(crate) markdown: Option<PathBuf>,
-    /// For --paper verghese-rosenblum: folder with the recordings that bench/simulated/record makes. Without it, only figures
-    /// that follow from the paper alone are computed.
+    /// For --paper verghese-rosenblum: folder with the recordings that bench/simulated/record makes. Without it, only
+    /// figures that follow from the paper alone are computed.
     #[arg(long, value_name = "DIR")]
     pub(crate) workloads: Option<PathBuf>,
     /// Folder for the temporary datasets, about 100 MB [default: the system's folder for temporary files].

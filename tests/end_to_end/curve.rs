@@ -5,7 +5,7 @@ mod measured;
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_harness::succeed;
-use gleaner_simulator::references::{OrderReader, Step};
+use gleaner_simulator::references::{OrderReader, OrderStep};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -188,8 +188,8 @@ fn an_order_file_has_the_references_of_the_curve() {
             instructions += block.instructions;
             for step in block.steps {
                 match step {
-                    Step::Enter { page } => pages = pages.max(u64::from(page) + 1),
-                    Step::Leave { references: of, .. } => references += of,
+                    OrderStep::Enter { page } => pages = pages.max(u64::from(page) + 1),
+                    OrderStep::Leave { references: of, .. } => references += of,
                 }
             }
         }

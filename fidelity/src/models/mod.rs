@@ -73,7 +73,7 @@ pub(super) fn remote_memory_access(args: &Fidelity) -> Result<String> {
     let folder = args.workloads.as_deref();
     let folder = folder.filter(|_| requested.iter().any(needs));
     let observed = folder
-        .map(verghese_rosenblum::Observations::of)
+        .map(verghese_rosenblum::WorkloadObservations::of)
         .transpose()?;
     let mut records = Vec::new();
     for figure in requested {

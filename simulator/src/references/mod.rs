@@ -34,7 +34,7 @@ pub use curve::{RunFacts, curve, memory_sizes};
 pub use distances::StackDistances;
 pub use error::ReferencesError;
 pub use first_touches::FirstTouches;
-pub use order::{OrderBlock, OrderReader, OrderWriter, Step};
+pub use order::{OrderBlock, OrderReader, OrderStep, OrderWriter};
 pub use profile::Profile;
 pub use records::{Control, LIST_PAGES, PAGE_BYTES, Recording, write_order};
 pub use shards::Shards;

@@ -1,8 +1,8 @@
 //! Files with the order of a program's page references, for simulations in which programs share a memory.
 //!
 //! A curve counts references and loses their order. The file has the exchanges of the recorder's lists (the 32 pages
-//! that each thread used last) in their order: [`Step::Enter`] is a reference to a page outside the lists, and the order
-//! of [`Step::Leave`] is the order of recency of the pages outside. The steps of some instructions form a block; inside
+//! that each thread used last) in their order: [`OrderStep::Enter`] is a reference to a page outside the lists, and the order
+//! of [`OrderStep::Leave`] is the order of recency of the pages outside. The steps of some instructions form a block; inside
 //! a block they are taken as evenly spread.
 //!
 //! ```text
@@ -36,7 +36,7 @@ const LEVEL: i32 = 3;
 
 /// Exchange between a program's lists of pages used last and its other pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum OrderStep {
     /// A page that is in no list is referenced, and enters one.
     Enter {
         /// Number of the page, in the order of first references.
@@ -57,14 +57,14 @@ pub struct OrderBlock {
     /// Number of instructions.
     pub instructions: u64,
     /// Steps during these instructions, evenly spread.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OrderStep>,
 }
 
 /// Writer of an order file.
 pub struct OrderWriter<W: Write> {
     to: zstd::Encoder<'static, W>,
     /// Steps that are not written yet.
-    steps: Vec<Step>,
+    steps: Vec<OrderStep>,
     payload: Vec<u8>,
     /// Sums of the blocks that were written.
     steps_count: u64,
@@ -89,7 +89,7 @@ impl<W: Write> OrderWriter<W> {
     }
 
     /// Adds a step. A page enters before it leaves, and leaves before it enters again.
-    pub fn step(&mut self, step: Step) {
+    pub fn step(&mut self, step: OrderStep) {
         self.steps.push(step);
     }
 
@@ -115,12 +115,12 @@ impl<W: Write> OrderWriter<W> {
         Ok(())
     }
 
-    fn block(&mut self, steps: &[Step], instructions: u64) -> io::Result<()> {
+    fn block(&mut self, steps: &[OrderStep], instructions: u64) -> io::Result<()> {
         self.payload.clear();
         for step in steps {
             match *step {
-                Step::Enter { page } => put(&mut self.payload, u64::from(page) << 1),
-                Step::Leave { page, references } => {
+                OrderStep::Enter { page } => put(&mut self.payload, u64::from(page) << 1),
+                OrderStep::Leave { page, references } => {
                     put(&mut self.payload, u64::from(page) << 1 | 1);
                     put(&mut self.payload, references);
                 }
@@ -256,7 +256,11 @@ impl OrderReader {
     }
 
     /// Decodes a block's steps. Errors are at the block's begin.
-    fn steps(&mut self, mut payload: &[u8], count: usize) -> Result<Vec<Step>, ReferencesError> {
+    fn steps(
+        &mut self,
+        mut payload: &[u8],
+        count: usize,
+    ) -> Result<Vec<OrderStep>, ReferencesError> {
         let mut steps = Vec::with_capacity(count);
         for _ in 0..count {
             let code = take(&mut payload);
@@ -272,11 +276,11 @@ impl OrderReader {
             }
             let page = page as u32; // below `MOST_PAGES`
             steps.push(match is_leave {
-                false => Step::Enter { page },
+                false => OrderStep::Enter { page },
                 true => {
                     let references = take(&mut payload);
                     let references = references.ok_or_else(|| self.wrong("a step ends early"))?;
-                    Step::Leave { page, references }
+                    OrderStep::Leave { page, references }
                 }
             });
         }
@@ -365,7 +369,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Steps of these pages: a page that is in no list enters, another one leaves.
-    fn steps(pages: &[(u32, u64)]) -> Vec<Step> {
+    fn steps(pages: &[(u32, u64)]) -> Vec<OrderStep> {
         let (mut in_list, mut numbers) = (Vec::new(), std::collections::HashMap::new());
         let of = |(page, references): &(u32, u64)| {
             let next = numbers.len() as u32;
@@ -376,8 +380,8 @@ mod tests {
             let in_list = &mut in_list[page as usize];
             *in_list = !*in_list;
             match *in_list {
-                true => Step::Enter { page },
-                false => Step::Leave {
+                true => OrderStep::Enter { page },
+                false => OrderStep::Leave {
                     page,
                     references: *references,
                 },
@@ -386,7 +390,7 @@ mod tests {
         pages.iter().map(of).collect()
     }
 
-    fn written(blocks: &[(Vec<Step>, u64)]) -> Vec<u8> {
+    fn written(blocks: &[(Vec<OrderStep>, u64)]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = OrderWriter::new(&mut bytes).unwrap();
         for (steps, instructions) in blocks {
@@ -411,7 +415,7 @@ mod tests {
             let (first, second) = all.split_at(at.index(all.len() + 1));
             let [of_first, of_second] = instructions.map(u64::from);
             let blocks = read(written(&[(first.to_vec(), of_first), (second.to_vec(), of_second)])).unwrap();
-            let found: Vec<Step> = blocks.iter().flat_map(|block| block.steps.clone()).collect();
+            let found: Vec<OrderStep> = blocks.iter().flat_map(|block| block.steps.clone()).collect();
             prop_assert_eq!(found, all);
             let found: u64 = blocks.iter().map(|block| block.instructions).sum();
             prop_assert_eq!(found, of_first + of_second);

@@ -2,7 +2,7 @@
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_schemas::curve::{CURVE_VERSION, Curve, FaultPoint, FirstTouch};
-use gleaner_simulator::references::{OrderWriter, Step};
+use gleaner_simulator::references::{OrderStep, OrderWriter};
 use gleaner_tests::repository;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -79,8 +79,8 @@ fn write_order(path: &Path) {
     for _ in 0..2 {
         for page in 0..PAGES {
             let references = PAGE_MISSES / 2;
-            writer.step(Step::Enter { page });
-            writer.step(Step::Leave { page, references });
+            writer.step(OrderStep::Enter { page });
+            writer.step(OrderStep::Leave { page, references });
         }
     }
     writer.instructions(INSTRUCTIONS).unwrap();

@@ -11,7 +11,7 @@ use super::reading::Reading;
 use crate::error::Result;
 use gleaner_traces::published::{Figure, PublishedWork};
 use model::Model;
-pub(super) use observation::Observations;
+pub(super) use observation::WorkloadObservations;
 pub(super) use shape::needs_recordings;
 use workload::Workload;
 
@@ -19,7 +19,7 @@ use workload::Workload;
 pub(super) fn ours(
     figure: &Figure,
     published: &PublishedWork,
-    observed: Option<&Observations>,
+    observed: Option<&WorkloadObservations>,
 ) -> Result<Option<f64>> {
     if needs_recordings(figure) {
         return Ok(observed.and_then(|observed| shape::value(figure, observed)));

@@ -4,7 +4,7 @@
 //! order of their page references.
 
 use super::model::Model;
-use super::workload::{self, Process, Recorded, Workload};
+use super::workload::{self, Process, Recordings, Workload};
 use crate::error::{FidelityError, Result};
 use gleaner_simulator::models::ProgramCurve;
 use gleaner_simulator::models::verghese_rosenblum::{
@@ -28,7 +28,7 @@ const MIB: f64 = 1_048_576.0;
 
 /// Figures of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Observed {
+pub(super) struct WorkloadFigures {
     pub(super) footprint_mib: f64,
     /// Cache misses in 1,000 instructions, with the paper's cache and with the larger one.
     pub(super) misses_per_1000: f64,
@@ -43,11 +43,11 @@ pub(super) struct Observed {
 
 /// Figures of all workloads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Observations {
-    pub(super) workloads: BTreeMap<Workload, Observed>,
+pub(crate) struct WorkloadObservations {
+    pub(super) workloads: BTreeMap<Workload, WorkloadFigures>,
 }
 
-impl Observations {
+impl WorkloadObservations {
     /// Observes the workloads whose recordings are in a folder.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Observations {
     }
 }
 
-fn observed(recorded: &Recorded) -> Result<Observed> {
+fn observed(recorded: &Recordings) -> Result<WorkloadFigures> {
     let [misses_per_1000, larger_misses_per_1000] = [
         per_1000(recorded, |process| ProgramCurve(&process.misses)),
         per_1000(recorded, |process| ProgramCurve(&process.larger)),
@@ -82,7 +82,7 @@ fn observed(recorded: &Recorded) -> Result<Observed> {
         [process] => of_curve(process)?,
         _ => of_orders(recorded)?,
     };
-    Ok(Observed {
+    Ok(WorkloadFigures {
         misses_per_1000,
         larger_misses_per_1000,
         knee_percent: first.and_then(|process| knee_percent(ProgramCurve(&process.misses))),
@@ -95,7 +95,7 @@ fn misses(program: ProgramCurve<'_>) -> f64 {
     program.references_to_first(program.0.footprint_pages as f64)
 }
 
-fn per_1000<'a>(recorded: &'a Recorded, curve: impl Fn(&'a Process) -> ProgramCurve<'a>) -> f64 {
+fn per_1000<'a>(recorded: &'a Recordings, curve: impl Fn(&'a Process) -> ProgramCurve<'a>) -> f64 {
     let curves = || recorded.processes.iter().map(&curve);
     let instructions = curves().filter_map(|program| program.0.instructions_count);
     let instructions: u64 = instructions.sum();
@@ -103,12 +103,12 @@ fn per_1000<'a>(recorded: &'a Recorded, curve: impl Fn(&'a Process) -> ProgramCu
 }
 
 /// A workload of one process, which has CPU and link for itself.
-fn of_curve(process: &Process) -> Result<Observed> {
+fn of_curve(process: &Process) -> Result<WorkloadFigures> {
     let curve = &process.misses;
     let program = ProgramCurve(curve);
-    let mut observed = Observed {
+    let mut observed = WorkloadFigures {
         footprint_mib: curve.footprint_pages as f64 * curve.page_bytes as f64 / MIB,
-        ..Observed::default()
+        ..WorkloadFigures::default()
     };
     for percent in PERCENTS {
         let pages = program.share_pages(f64::from(percent) / 100.0);
@@ -129,7 +129,7 @@ fn of_curve(process: &Process) -> Result<Observed> {
 }
 
 /// A workload of several processes.
-fn of_orders(recorded: &Recorded) -> Result<Observed> {
+fn of_orders(recorded: &Recordings) -> Result<WorkloadFigures> {
     let at_once = recorded.workload.at_once();
     // With all memory local, the run has the footprint, the misses of each page, and LOCAL's duration.
     let mut memory = shared(recorded, u32::MAX, PageFetch::default())?;
@@ -140,9 +140,9 @@ fn of_orders(recorded: &Recorded) -> Result<Observed> {
         .processes
         .first()
         .map_or(0, |p| p.misses.page_bytes);
-    let mut observed = Observed {
+    let mut observed = WorkloadFigures {
         footprint_mib: f64::from(footprint) * page_bytes as f64 / MIB,
-        ..Observed::default()
+        ..WorkloadFigures::default()
     };
     let mut jobs = Vec::new();
     for percent in PERCENTS {
@@ -175,7 +175,7 @@ fn of_orders(recorded: &Recorded) -> Result<Observed> {
 
 /// The processes of a workload with a common memory.
 fn shared(
-    recorded: &Recorded,
+    recorded: &Recordings,
     local_pages: u32,
     fetch: PageFetch,
 ) -> std::result::Result<SharedMemory<OrderReader>, ReferencesError> {
@@ -186,7 +186,7 @@ fn shared(
 }
 
 /// Refuses orders of other recordings than the curves'.
-fn check_orders(recorded: &Recorded, references: u64) -> Result<()> {
+fn check_orders(recorded: &Recordings, references: u64) -> Result<()> {
     let of_curves = recorded.processes.iter();
     let of_curves = of_curves.map(|process| misses(ProgramCurve(&process.misses)));
     let expected = of_curves.sum::<f64>();
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_process_by_hand() {
-        let observed = observed(&Recorded {
+        let observed = observed(&Recordings {
             workload: Workload::Delay,
             processes: vec![process(80)],
         });

@@ -1,7 +1,7 @@
 //! Figures of our workloads: the printed tables' figures of theirs, and the numbers by which statements are judged.
 
 use super::model::Model;
-use super::observation::{HALF, Observations, PERCENTS};
+use super::observation::{HALF, PERCENTS, WorkloadObservations};
 use super::workload::Workload;
 use gleaner_traces::published::Figure;
 
@@ -18,7 +18,7 @@ const GROUPS: [&[Workload]; 3] = [
 const SOFTWARE: [Model; 2] = [Model::Now, Model::Subpage];
 
 /// Value of a figure of our workloads, in the figure's unit; `None` if there is none.
-pub(super) fn value(figure: &Figure, observed: &Observations) -> Option<f64> {
+pub(super) fn value(figure: &Figure, observed: &WorkloadObservations) -> Option<f64> {
     let column = &*figure.column;
     match &*figure.item {
         "Table 1" | "Table 2" => printed(figure, observed),
@@ -74,7 +74,7 @@ pub(crate) fn needs_recordings(figure: &Figure) -> bool {
     }
 }
 
-fn printed(figure: &Figure, observed: &Observations) -> Option<f64> {
+fn printed(figure: &Figure, observed: &WorkloadObservations) -> Option<f64> {
     let mut workloads = Workload::PRINTED.into_iter();
     let workload = workloads.find(|workload| workload.row() == figure.row)?;
     let of = observed.workloads.get(&workload)?;
@@ -89,7 +89,7 @@ fn printed(figure: &Figure, observed: &Observations) -> Option<f64> {
     }
 }
 
-fn saving_percent(observed: &Observations, workload: Workload) -> Option<f64> {
+fn saving_percent(observed: &WorkloadObservations, workload: Workload) -> Option<f64> {
     let of = observed.workloads.get(&workload)?;
     Some((1.0 - of.larger_misses_per_1000 / of.misses_per_1000) * 100.0)
 }
@@ -108,7 +108,7 @@ fn highest(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
 
 /// Slowdown of a model over the least slowdown of others.
 fn ratio(
-    observed: &Observations,
+    observed: &WorkloadObservations,
     workload: Workload,
     percent: u32,
     model: Model,
@@ -120,7 +120,7 @@ fn ratio(
 }
 
 /// Pairs of workloads in neighbouring groups of the printed order that NOW slows down in this order.
-fn pairs_in_order(observed: &Observations) -> Option<f64> {
+fn pairs_in_order(observed: &WorkloadObservations) -> Option<f64> {
     let slowdown = |workload: &Workload| observed.slowdown(*workload, HALF, Model::Now);
     let mut pairs = 0;
     for (at, better) in GROUPS.iter().enumerate() {
@@ -134,7 +134,7 @@ fn pairs_in_order(observed: &Observations) -> Option<f64> {
     Some(f64::from(pairs))
 }
 
-fn on_fast_networks(row: &str, observed: &Observations) -> Option<f64> {
+fn on_fast_networks(row: &str, observed: &WorkloadObservations) -> Option<f64> {
     let slowdown = |workload, model| observed.slowdown(workload, HALF, model);
     let of_myrnow = |workload| slowdown(workload, Model::MyrNow);
     let over_cc_now = |workload| ratio(observed, workload, HALF, Model::MyrNow, &[Model::CcNow]);
@@ -175,13 +175,13 @@ fn on_fast_networks(row: &str, observed: &Observations) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observation::Observed;
+    use super::super::observation::WorkloadFigures;
     use super::*;
     use gleaner_traces::published::{Kind, verghese_rosenblum};
 
     /// Workloads whose slowdowns are as the paper describes them.
-    fn as_printed() -> Observations {
-        let mut observed = Observations::default();
+    fn as_printed() -> WorkloadObservations {
+        let mut observed = WorkloadObservations::default();
         for (workload, [now, subpage, myrnow, atmnow, cc_numa, cc_now]) in [
             (Workload::Pmake, [2.6, 2.2, 1.2, 1.4, 1.1, 1.4]),
             (Workload::Splash, [3.0, 2.4, 1.5, 2.5, 1.4, 4.0]),
@@ -191,12 +191,12 @@ mod tests {
             (Workload::Simos, [6.0, 5.0, 1.9, 3.0, 1.3, 1.8]),
             (Workload::Db, [8.0, 6.0, 2.9, 4.0, 1.2, 1.9]),
         ] {
-            let mut of = Observed {
+            let mut of = WorkloadFigures {
                 footprint_mib: 50.0,
                 misses_per_1000: 10.0,
                 larger_misses_per_1000: 4.0,
                 knee_percent: Some(80.0),
-                ..Observed::default()
+                ..WorkloadFigures::default()
             };
             let models = Model::ALL.into_iter();
             let slowdowns = [now, subpage, myrnow, atmnow, cc_numa, cc_now];
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn every_figure_of_our_workloads_needs_them() {
         let observed = as_printed();
-        let nothing = Observations::default();
+        let nothing = WorkloadObservations::default();
         for figure in verghese_rosenblum().unwrap().figures {
             assert_eq!(
                 value(&figure, &observed).is_some(),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const CACHE_BYTES: u64 = 1 << 20;
 const LARGER_CACHE_BYTES: u64 = 4 << 20;
 
-/// A workload.
+/// Workload of the paper, of one or several processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Workload {
     Pmake,
@@ -89,7 +89,7 @@ impl Workload {
 
 /// Recordings of a workload.
 #[derive(Debug)]
-pub(super) struct Recorded {
+pub(super) struct Recordings {
     pub(super) workload: Workload,
     /// Processes in the order in which they begin.
     pub(super) processes: Vec<Process>,
@@ -110,7 +110,7 @@ pub(super) struct Process {
 ///
 /// # Errors
 /// A recording that is missing, cut or of something else, by path.
-pub(super) fn read(folder: &Path) -> Result<Vec<Recorded>> {
+pub(super) fn read(folder: &Path) -> Result<Vec<Recordings>> {
     let unreadable = |error: std::io::Error| FidelityError::Recording {
         path: folder.to_owned(),
         fault: format!("the folder cannot be read ({error})"),
@@ -120,14 +120,14 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Recorded>> {
         let name = entry.map_err(unreadable)?.file_name();
         names.push(name.to_string_lossy().into_owned());
     }
-    let of = |workload: Workload| -> Result<Recorded> {
+    let of = |workload: Workload| -> Result<Recordings> {
         let numbers = names.iter().filter_map(|name| number(workload, name));
         let last = numbers.fold(workload.least_processes(), usize::max);
         let mut processes = Vec::new();
         for number in 1..=last {
             processes.push(process(folder, workload, number, last > 1)?);
         }
-        Ok(Recorded {
+        Ok(Recordings {
             workload,
             processes,
         })

@@ -24,7 +24,7 @@ pub trait SharedCpuLoad {
 /// Computing of a process without interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Duration.
+    /// Duration of the burst.
     pub cpu_ns: u64,
     /// Reason of the end.
     pub end: BurstEnd,
@@ -33,11 +33,11 @@ pub struct Burst {
 /// Reason why a process stops computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BurstEnd {
-    /// It needs a page that is not local.
+    /// Reference to a page that is not local.
     Fault,
-    /// Its time slice is over.
+    /// End of the time slice.
     Slice,
-    /// It has ended.
+    /// End of the process.
     Finished,
 }
 

@@ -2,7 +2,7 @@
 
 use super::shared_cpu::{Burst, BurstEnd, PageFetch, SharedCpuLoad};
 use super::{INSTRUCTIONS_PER_S, LOCAL_MISS_S};
-use crate::references::{FirstTouches, OrderBlock, ReferencesError, Step};
+use crate::references::{FirstTouches, OrderBlock, OrderStep, ReferencesError};
 
 const NS_PER_S: f64 = 1e9;
 /// Longest computing without a change of process while others are ready: 10 ms (assumed: the paper prints none).
@@ -95,13 +95,13 @@ impl<S: ProcessSource> SharedCpuLoad for SharedMemory<S> {
             };
             cpu_ns += of.step_ns;
             match step {
-                Step::Enter { page } => {
+                OrderStep::Enter { page } => {
                     let frame = of.frame(page, &mut self.free, &mut self.pages);
                     if self.pages.enter(frame) {
                         break BurstEnd::Fault;
                     }
                 }
-                Step::Leave { page, references } => {
+                OrderStep::Leave { page, references } => {
                     cpu_ns += references as f64 * LOCAL_MISS_S * NS_PER_S;
                     let frame = of.frame(page, &mut self.free, &mut self.pages);
                     self.pages.leave(frame);
@@ -168,7 +168,7 @@ impl<S> Process<S> {
         0.0
     }
 
-    fn next_step(&mut self) -> Option<Step> {
+    fn next_step(&mut self) -> Option<OrderStep> {
         let step = self.block.steps.get(self.at).copied();
         self.at += usize::from(step.is_some());
         step

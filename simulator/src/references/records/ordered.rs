@@ -1,7 +1,7 @@
 //! Writes the order of a recording's page references.
 
 use super::super::error::ReferencesError;
-use super::super::order::{OrderWriter, Step};
+use super::super::order::{OrderStep, OrderWriter};
 use super::super::recency::MOST_PAGES;
 use super::files::threads;
 use super::left::LeftReferences;
@@ -41,7 +41,7 @@ pub fn write_order(folder: &Path, to: impl Write, path: &Path) -> Result<u64, Re
 
 /// Lists that contain a page, and references to it since it entered the first of them.
 #[derive(Clone, Copy, Debug, Default)]
-struct Listed {
+struct ListMembership {
     lists: u16,
     references: u64,
 }
@@ -51,7 +51,7 @@ struct Order<'a, W: Write> {
     writer: OrderWriter<W>,
     path: &'a Path,
     objects: Objects,
-    listed: Vec<Listed>,
+    listed: Vec<ListMembership>,
     left: LeftReferences,
 }
 
@@ -81,11 +81,11 @@ impl<W: Write> Order<'_, W> {
         let page = self.number(u64::from(process) << PAGE_BITS | record.enters)?;
         let at = page as usize;
         if self.listed.len() <= at {
-            self.listed.resize(at + 1, Listed::default());
+            self.listed.resize(at + 1, ListMembership::default());
         }
         let listed = &mut self.listed[at];
         if listed.lists == 0 {
-            self.writer.step(Step::Enter { page });
+            self.writer.step(OrderStep::Enter { page });
         }
         listed.lists = listed.lists.saturating_add(1);
         Ok(())
@@ -104,7 +104,7 @@ impl<W: Write> Order<'_, W> {
         listed.references = listed.references.saturating_add(references);
         if listed.lists == 0 {
             let references = std::mem::take(&mut listed.references);
-            self.writer.step(Step::Leave { page, references });
+            self.writer.step(OrderStep::Leave { page, references });
         }
         Ok(())
     }

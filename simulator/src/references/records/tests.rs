@@ -5,7 +5,7 @@ use super::super::distances::StackDistances;
 use super::files::HEAD_BYTES;
 use super::record::{Kind, Record};
 use super::*;
-use crate::references::{OrderReader, ReferencesError, Step};
+use crate::references::{OrderReader, OrderStep, ReferencesError};
 use crate::streams::Objects;
 use proptest::prelude::*;
 use std::fs;
@@ -177,16 +177,16 @@ proptest! {
         let count = write_order(folder.path(), &mut order, &path).unwrap();
         let blocks = OrderReader::read_from(std::io::Cursor::new(order), &path).unwrap();
         let blocks: Vec<_> = blocks.map(Result::unwrap).collect();
-        let found: Vec<Step> = blocks.iter().flat_map(|block| block.steps.clone()).collect();
+        let found: Vec<OrderStep> = blocks.iter().flat_map(|block| block.steps.clone()).collect();
         let mut objects = Objects::default();
         let mut expected = Vec::new();
         for record in &records {
             if record.kind != Kind::Leave {
-                expected.push(Step::Enter { page: objects.number(record.enters).unwrap() });
+                expected.push(OrderStep::Enter { page: objects.number(record.enters).unwrap() });
             }
             if record.kind != Kind::Enter {
                 let page = objects.number(record.leaves).unwrap();
-                expected.push(Step::Leave { page, references: record.references });
+                expected.push(OrderStep::Leave { page, references: record.references });
             }
         }
         prop_assert_eq!(count, expected.len() as u64);

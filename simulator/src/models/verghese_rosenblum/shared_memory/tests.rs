@@ -9,18 +9,18 @@ use std::collections::HashMap;
 const LISTED: usize = 3;
 
 /// Order of references to these pages: those of a list of [`LISTED`] pages. Each reference counts once.
-fn steps(asked: &[u32]) -> Vec<Step> {
+fn steps(asked: &[u32]) -> Vec<OrderStep> {
     let mut numbers = HashMap::new();
     let mut list: Vec<(u32, u64)> = Vec::new();
     let mut steps = Vec::new();
-    let leave = |(page, references): (u32, u64)| Step::Leave { page, references };
+    let leave = |(page, references): (u32, u64)| OrderStep::Leave { page, references };
     for page in asked {
         let next = numbers.len() as u32;
         let page = *numbers.entry(*page).or_insert(next);
         let there = list.iter().position(|(listed, _)| *listed == page);
         let before = there.map_or(0, |at| list.remove(at).1);
         if there.is_none() {
-            steps.push(Step::Enter { page });
+            steps.push(OrderStep::Enter { page });
             if list.len() == LISTED {
                 steps.push(leave(list.remove(0)));
             }
