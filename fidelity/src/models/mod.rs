@@ -78,10 +78,14 @@ pub(super) fn remote_memory_access(args: &Fidelity) -> Result<String> {
     let mut records = Vec::new();
     for figure in requested {
         let ours = verghese_rosenblum::ours(figure, &published, observed.as_ref())?;
+        let note = match &observed {
+            Some(observed) => verghese_rosenblum::shared_use(figure, observed),
+            None => needs(&figure).then(|| NOT_RECORDED.to_owned()),
+        };
         let record = ModelRecord::new(VERGHESE_ROSENBLUM_SOURCE, figure, ours);
-        records.push(match observed.is_none() && needs(&figure) {
-            true => record.with_note(NOT_RECORDED),
-            false => record,
+        records.push(match note {
+            Some(note) => record.with_note(&note),
+            None => record,
         });
     }
     let readings = whole(args, &published, verghese_rosenblum::readings)?;

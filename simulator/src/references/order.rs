@@ -1,9 +1,9 @@
 //! Files with the order of a program's page references, for simulations in which programs share a memory.
 //!
 //! A curve counts references and loses their order. The file has the exchanges of the recorder's lists (the 32 pages
-//! that each thread used last) in their order: [`OrderStep::Enter`] is a reference to a page outside the lists, and the order
-//! of [`OrderStep::Leave`] is the order of recency of the pages outside. The steps of some instructions form a block; inside
-//! a block they are taken as evenly spread.
+//! that each thread used last) in their order: [`OrderStep::Enter`] is a reference to a page outside the lists, and the
+//! order of [`OrderStep::Leave`] is the order of recency of the pages outside. The steps of some instructions form a
+//! block; inside a block they are taken as evenly spread.
 //!
 //! ```text
 //! zstd ( magic { 1 steps instructions bytes step… } 0 steps instructions )      numbers: LEB128

@@ -12,7 +12,7 @@ use crate::error::Result;
 use gleaner_traces::published::{Figure, PublishedWork};
 use model::Model;
 pub(super) use observation::WorkloadObservations;
-pub(super) use shape::needs_recordings;
+pub(super) use shape::{needs_recordings, shared_use};
 use workload::Workload;
 
 /// Our value of a figure, in the figure's unit; `None` if there is none. Figures of workloads need `observed`.

@@ -8,8 +8,8 @@ use super::workload::{self, Process, Recordings, Workload};
 use crate::error::{FidelityError, Result};
 use gleaner_simulator::models::ProgramCurve;
 use gleaner_simulator::models::verghese_rosenblum::{
-    PageFetch, SharedMemory, faults, local_s, now_slowdown, numa_slowdown, share_cpu,
-    stalled_slowdown,
+    CpuUse, PageFetch, SharedMemory, faults, local_s, now_slowdown, numa_slowdown, share_cpu,
+    shared_cpu_slowdown, stalled_slowdown,
 };
 use gleaner_simulator::parallel;
 use gleaner_simulator::references::{OrderReader, ReferencesError};
@@ -39,6 +39,36 @@ pub(super) struct WorkloadFigures {
     pub(super) slowdowns: BTreeMap<(u32, Model), f64>,
     /// Least memory, in % of the footprint, with few of the faults of half the footprint: of the first process alone.
     pub(super) knee_percent: Option<f64>,
+    /// Use of CPU and link on MYRNOW with half of the footprint local; only for several processes.
+    pub(super) shared_use: Option<SharedUse>,
+}
+
+/// Use of a CPU and a link by several processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SharedUse {
+    pub(super) busy_percent: f64,
+    pub(super) link_percent: f64,
+    pub(super) slowdown: f64,
+    /// Slowdown by mean values, which take the times as exponentially distributed; absent without faults.
+    pub(super) estimated_slowdown: Option<f64>,
+}
+
+impl SharedUse {
+    fn of(usage: &CpuUse, processes: usize, fetch: PageFetch) -> Self {
+        let seconds = |ns: u64| ns as f64 * 1e-9;
+        let percent = |ns: u64| ns as f64 / usage.elapsed_ns.max(1) as f64 * 100.0;
+        let between_faults_s = seconds(usage.busy_ns) / usage.faults as f64;
+        let (link_s, delay_s) = (seconds(fetch.link_ns), seconds(fetch.delay_ns));
+        let processes = u32::try_from(processes).ok().filter(|_| usage.faults > 0);
+        Self {
+            busy_percent: percent(usage.busy_ns),
+            link_percent: percent(usage.link_ns),
+            slowdown: usage.slowdown(),
+            estimated_slowdown: processes.and_then(|processes| {
+                shared_cpu_slowdown(processes, between_faults_s, link_s, delay_s).ok()
+            }),
+        }
+    }
 }
 
 /// Figures of all workloads.
@@ -164,12 +194,18 @@ fn of_orders(recorded: &Recordings) -> Result<WorkloadFigures> {
     }
     drop(memory);
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let found = parallel::each(threads, &jobs, |&(percent, model, pages, fetch)| {
+    let found = parallel::each(threads, &jobs, |&(_, _, pages, fetch)| {
         let mut memory = shared(recorded, pages, fetch)?;
-        let usage = share_cpu(&mut memory, recorded.processes.len(), at_once)?;
-        Ok::<_, ReferencesError>(((percent, model), usage.slowdown()))
+        share_cpu(&mut memory, recorded.processes.len(), at_once)
     })?;
-    observed.slowdowns.extend(found);
+    for ((percent, model, _, fetch), usage) in jobs.into_iter().zip(found) {
+        let place = (percent, model);
+        observed.slowdowns.insert(place, usage.slowdown());
+        if place == (HALF, Model::MyrNow) {
+            let processes = at_once.min(recorded.processes.len());
+            observed.shared_use = Some(SharedUse::of(&usage, processes, fetch));
+        }
+    }
     Ok(observed)
 }
 
@@ -210,9 +246,8 @@ fn knee_percent(program: ProgramCurve<'_>) -> Option<f64> {
     local_s(program)?;
     let faults = |percent: u32| faults(program, program.share_pages(f64::from(percent) / 100.0));
     let few = faults(HALF) * KNEE_FAULTS;
-    let knee = KNEE_PERCENTS
-        .into_iter()
-        .find(|percent| faults(*percent) <= few);
+    let mut percents = KNEE_PERCENTS;
+    let knee = percents.find(|percent| faults(*percent) <= few);
     knee.map(f64::from)
 }
 
@@ -251,6 +286,27 @@ mod tests {
             misses,
             order: PathBuf::new(),
         }
+    }
+
+    #[test]
+    fn use_of_a_cpu_and_a_link_by_hand() {
+        let fetch = PageFetch {
+            delay_ns: 20_000,
+            link_ns: 80_000,
+        };
+        // Two processes, 100 µs between faults: by hand 1.410 by mean values.
+        let usage = CpuUse {
+            elapsed_ns: 280_000,
+            busy_ns: 200_000,
+            link_ns: 140_000,
+            faults: 2,
+        };
+        let found = SharedUse::of(&usage, 2, fetch);
+        assert!((found.busy_percent - 71.43).abs() < 0.01 && (found.slowdown - 1.4).abs() < 1e-9);
+        assert!((found.link_percent - 50.0).abs() < 1e-9);
+        assert!((found.estimated_slowdown.unwrap() - 1.41).abs() < 6e-4);
+        let none = SharedUse::of(&CpuUse::default(), 2, fetch);
+        assert_eq!((none.slowdown, none.estimated_slowdown), (1.0, None));
     }
 
     #[test]

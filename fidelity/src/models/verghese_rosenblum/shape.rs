@@ -74,6 +74,31 @@ pub(crate) fn needs_recordings(figure: &Figure) -> bool {
     }
 }
 
+/// Use of CPU and link by the workloads of several processes in a figure of MYRNOW's slowdowns; `None` for other figures.
+pub(crate) fn shared_use(figure: &Figure, observed: &WorkloadObservations) -> Option<String> {
+    if !figure.column.ends_with("slowdown of MYRNOW") {
+        return None;
+    }
+    let of = |workload: Workload| {
+        let shared = observed.workloads.get(&workload)?.shared_use?;
+        let estimated = shared.estimated_slowdown;
+        let estimated = estimated.map(|slowdown| format!(", by mean values {slowdown:.2}"));
+        Some(format!(
+            "{}: CPU busy {:.0} %, idle {:.0} %, link used {:.0} %, slowdown {:.2}{}",
+            workload.row(),
+            shared.busy_percent,
+            100.0 - shared.busy_percent,
+            shared.link_percent,
+            shared.slowdown,
+            estimated.unwrap_or_default(),
+        ))
+    };
+    let in_row = |workload: &Workload| figure.row.split(", ").any(|name| name == workload.row());
+    let workloads = Workload::PRINTED.into_iter().filter(in_row);
+    let notes: Vec<String> = workloads.filter_map(of).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
 fn printed(figure: &Figure, observed: &WorkloadObservations) -> Option<f64> {
     let mut workloads = Workload::PRINTED.into_iter();
     let workload = workloads.find(|workload| workload.row() == figure.row)?;
@@ -175,7 +200,7 @@ fn on_fast_networks(row: &str, observed: &WorkloadObservations) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observation::WorkloadFigures;
+    use super::super::observation::{SharedUse, WorkloadFigures};
     use super::*;
     use gleaner_traces::published::{Kind, verghese_rosenblum};
 
@@ -266,6 +291,26 @@ mod tests {
                 figure.column
             );
         }
+    }
+
+    #[test]
+    fn the_use_of_cpu_and_link_stands_beside_the_slowdowns_of_myrnow() {
+        let mut observed = as_printed();
+        if let Some(vcs) = observed.workloads.get_mut(&Workload::Vcs) {
+            vcs.shared_use = Some(SharedUse {
+                busy_percent: 28.6,
+                link_percent: 50.0,
+                slowdown: 3.5,
+                estimated_slowdown: Some(3.6),
+            });
+        }
+        let notes = shapes()
+            .into_iter()
+            .filter_map(|f| shared_use(&f, &observed));
+        let notes: Vec<String> = notes.collect();
+        let expected =
+            "VCS: CPU busy 29 %, idle 71 %, link used 50 %, slowdown 3.50, by mean values 3.60";
+        assert_eq!(notes, [expected]);
     }
 
     #[test]
