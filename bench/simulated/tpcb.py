@@ -33,9 +33,9 @@ def script(seed: int, branches: int, accounts: int, transactions: int) -> str:
     share = accounts // branches
     lines = [
         TABLES,
-        filled("branches", branches, "0, printf('%88s', 'branch')"),
-        filled("tellers", branches * TELLERS, f"x / {TELLERS}, 0, printf('%84s', 'teller')"),
-        filled("accounts", share * branches, f"x / {share}, 0, printf('%84s', 'account')"),
+        filled("branches", branches, f"0, '{'branch':>88}'"),
+        filled("tellers", branches * TELLERS, f"x / {TELLERS}, 0, '{'teller':>84}'"),
+        filled("accounts", share * branches, f"x / {share}, 0, '{'account':>84}'"),
     ]
     for number in range(transactions):
         teller = dice.randrange(branches * TELLERS)
@@ -48,7 +48,7 @@ def script(seed: int, branches: int, accounts: int, transactions: int) -> str:
             f"select abalance from accounts where aid={account};"
             f"update tellers set tbalance=tbalance+({amount}) where tid={teller};"
             f"update branches set bbalance=bbalance+({amount}) where bid={branch};"
-            f"insert into history values({teller},{branch},{account},{amount},{number},printf('%22s','history'));commit;\n"
+            f"insert into history values({teller},{branch},{account},{amount},{number},'{'history':>22}');commit;\n"
         )
     sums = (("accounts", "abalance"), ("tellers", "tbalance"), ("branches", "bbalance"), ("history", "delta"))
     lines.append("select 'sums', " + ", ".join(f"(select sum({column}) from {table})" for table, column in sums) + ";\n")

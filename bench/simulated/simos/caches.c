@@ -10,7 +10,7 @@ struct cache cache_of(uint32_t bytes) {
   return cache;
 }
 
-static struct way *set_of(struct cache *cache, uint32_t line) { return cache->ways + (size_t)(line % cache->sets) * WAYS; }
+static struct way *set_of(struct cache *cache, uint32_t line) { return cache->ways + (size_t)(line & (cache->sets - 1)) * WAYS; }
 
 static struct way *found(struct cache *cache, uint32_t line) {
   struct way *set = set_of(cache, line);

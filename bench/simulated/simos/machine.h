@@ -15,7 +15,7 @@ struct way {
 };
 struct cache {
   struct way *ways;
-  uint32_t sets, clock;
+  uint32_t sets, clock; // sets: a power of two
 };
 
 // Entry of the directory: CPUs that hold the line, and the line's counters.

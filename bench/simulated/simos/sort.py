@@ -3,7 +3,7 @@
 
 sort.py FILE
 
-A record has 128 bytes: a random key, its number and six words more. The program checks the order and the sum of all keys. Each processor halts with
+A record has 256 bytes: a random key, its number and six words more. The program checks the order and the sum of all keys. Each processor halts with
 a0 = 0 if they are right, and a1 = the sum of its keys; processor 0 waits for the others, and its a1 is the sum of all.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assembler import Assembler
 
-RECORD_BYTES = 128
+RECORD_BYTES = 256
 PAYLOAD_WORDS = 6
 FLAGS = 0x80000  # a line of 64 bytes each processor: done, sum
 SEED = 0x9E3779B9
@@ -24,8 +24,8 @@ def fill(code: Assembler) -> None:
     code.addi("s0", "a1", 0)
     code.slli("t0", "a2", 2)
     code.add("s1", "s0", "t0")
-    code.addi("t1", "s1", 127)
-    code.andi("t1", "t1", -128)  # records begin at a multiple of their size
+    code.addi("t1", "s1", RECORD_BYTES - 1)
+    code.andi("t1", "t1", -RECORD_BYTES)  # records begin at a multiple of their size
     code.li("t0", SEED)
     code.li("t2", SEED_STEP)
     code.addi("t3", "a0", 0)
