@@ -177,7 +177,8 @@ mod tests {
                 read.receive((number - span.start) as usize, Ok(Arc::new(block)));
             }
             let wanted = &file[range.start as usize..range.end as usize];
-            proptest::prop_assert_eq!(said.recv().unwrap().as_deref(), Some(wanted));
+            let answer = said.recv().unwrap();
+            proptest::prop_assert_eq!(answer.as_deref(), Some(wanted));
             proptest::prop_assert_eq!(used as u64, length);
             proptest::prop_assert!(said.try_recv().is_err());
         }
