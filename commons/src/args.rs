@@ -10,11 +10,11 @@ use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 Examples:
-  gleaner-commons seal /srv/tools -o tools.catalog                        name every block of the folder by its hash
-  gleaner-commons mount tools.catalog /mnt/tools --source /srv/tools      show it read-only, every byte checked
+  gleaner-commons seal /srv/tools -o tools.catalog
+  gleaner-commons mount tools.catalog /mnt/tools --source /srv/tools
   gleaner-commons mount tools.catalog /mnt/tools --source https://files.example/tools
-  gleaner-commons verify tools.catalog --source /srv/tools                find the files that changed since
-  gleaner-commons status                                                  reads from memory and from the source
+  gleaner-commons verify tools.catalog --source /srv/tools
+  gleaner-commons status
 
 Exit codes:
   0  done
@@ -45,7 +45,7 @@ The first line of output is CATALOG#HASH. With this address, `mount` accepts thi
     #[command(after_help = "\
 Examples:
   gleaner-commons verify tools.catalog --source /srv/tools
-  gleaner-commons verify tools.catalog --source https://files.example/tools --json | jq -r '.faults[].path'
+  gleaner-commons verify tools.catalog --source https://files.example/tools --json
 
 Contents and sizes are compared; permissions, times, links and additional files are not.
 
@@ -56,8 +56,8 @@ Exit codes: 0 all files equal the catalog; 1 failed; 2 wrong usage; 3 at least o
 Examples:
   gleaner-commons mount tools.catalog /mnt/tools --source /srv/tools
   gleaner-commons mount tools.catalog /mnt/tools --source https://files.example/tools --local 1GiB
-  gleaner-commons mount data.catalog /mnt/data --source /srv/data --kernel-cache false    for data larger than memory
-  umount /mnt/tools                                                                       ends the command, too
+  gleaner-commons mount data.catalog /mnt/data --source /srv/data --kernel-cache false
+  umount /mnt/tools      ends the command, too
 
 All files belong to the user who mounts. A block that differs from the catalog is never shown: the read fails (EIO).")]
     Mount(MountArgs),
