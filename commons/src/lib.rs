@@ -4,7 +4,7 @@
 //!
 //! A read's journey: [`mount`] receives it from the kernel and divides it into blocks. [`store`] looks for each
 //! block in local memory, joins a fetch of the block that is under way, or fetches it from its
-//! [`store::Origin`], which is a [`source::Source`] here.
+//! [`store::BlockOrigin`], which is a [`source::BlockSource`] here.
 //!
 //! Rooms, from the top; each uses only those after it: `mount`, `status`, `verify`, `seal`, `source`, `store`,
 //! `catalog`.

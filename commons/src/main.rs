@@ -7,7 +7,7 @@ use args::{Args, Command, MountArgs, SealArgs, StatusArgs, VerifyArgs};
 use clap::Parser;
 use gleaner_commons::catalog::Catalog;
 use gleaner_commons::mount::{self, MountOptions};
-use gleaner_commons::source::Source;
+use gleaner_commons::source::BlockSource;
 use gleaner_commons::verify::verify;
 use gleaner_commons::{seal, status};
 use gleaner_daemon::{causes, folders};
@@ -63,7 +63,7 @@ fn run_verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let sealed = &args.sealed;
     let catalog = Catalog::open(&sealed.catalog.path, sealed.catalog.pinned)?;
     let catalog = Arc::new(catalog);
-    let source = Source::open(&sealed.source, Arc::clone(&catalog), sealed.source_timeout)?;
+    let source = BlockSource::open(&sealed.source, Arc::clone(&catalog), sealed.source_timeout)?;
     let all_bytes = catalog.totals().bytes;
     let bar = gleaner_terminal::bar("verifying", all_bytes);
     let report = verify(

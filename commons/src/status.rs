@@ -1,6 +1,6 @@
 //! Status socket of a mount, which answers root and the mount's own user.
 
-use crate::store::Counters;
+use crate::store::StoreCounters;
 use gleaner_paging::nbd::listen_at;
 use gleaner_schemas::units::{Bytes, thousands};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct MountStatus {
     pub files_bytes: u64,
     /// Figures since the mount began.
     #[serde(flatten)]
-    pub counters: Counters,
+    pub counters: StoreCounters,
 }
 
 /// Answers every connection at `path` with one JSON document, in a thread of its own.

@@ -1,8 +1,8 @@
 //! Verification: reads every block of a source and lists the files that differ from the catalog.
 
-use crate::catalog::{BLOCK_BYTES, Catalog, Entry, Kind, blocks_of, shown};
-use crate::source::Source;
-use crate::store::{BlockPlace, FetchError, Origin};
+use crate::catalog::{BLOCK_BYTES, Catalog, CatalogEntry, EntryKind, blocks_of, shown};
+use crate::source::BlockSource;
+use crate::store::{BlockOrigin, BlockPlace, FetchError};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct VerificationReport {
     /// Hash of the catalog, in hexadecimal digits.
     pub catalog: String,
     /// Number of files in the catalog.
@@ -46,11 +46,11 @@ pub struct FileFault {
 /// The system has no more threads.
 pub fn verify(
     catalog: &Catalog,
-    source: &Source,
+    source: &BlockSource,
     timeout: Duration,
     threads: usize,
     progress: &mut dyn FnMut(u64),
-) -> std::io::Result<Report> {
+) -> std::io::Result<VerificationReport> {
     let next = AtomicU64::new(0);
     let mut faults = Vec::new();
     thread::scope(|scope| {
@@ -60,7 +60,7 @@ pub fn verify(
             let next = &next;
             let work = move || {
                 while let Some(entry) = catalog.entry(next.fetch_add(1, Ordering::Relaxed)) {
-                    if entry.kind == Kind::File {
+                    if entry.kind == EntryKind::File {
                         let fault = check(source, &entry, timeout);
                         if sender.send((entry.bytes, fault)).is_err() {
                             return;
@@ -80,7 +80,7 @@ pub fn verify(
         Ok::<(), std::io::Error>(())
     })?;
     faults.sort_unstable_by_key(|fault: &FileFault| fault.row);
-    Ok(Report {
+    Ok(VerificationReport {
         catalog: catalog.name(),
         files_count: catalog.totals().files,
         bytes: catalog.totals().bytes,
@@ -89,7 +89,7 @@ pub fn verify(
 }
 
 /// Reads one file.
-fn check(source: &Source, entry: &Entry<'_>, timeout: Duration) -> Option<FileFault> {
+fn check(source: &BlockSource, entry: &CatalogEntry<'_>, timeout: Duration) -> Option<FileFault> {
     let mut fault = FileFault {
         row: entry.row,
         path: shown(entry.path),
@@ -153,7 +153,7 @@ fn check(source: &Source, entry: &Entry<'_>, timeout: Duration) -> Option<FileFa
     None
 }
 
-impl Report {
+impl VerificationReport {
     /// Report as text: a line per fault, and a line with the totals.
     #[must_use]
     pub fn text(&self) -> String {

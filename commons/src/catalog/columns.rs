@@ -3,7 +3,7 @@
 //!
 //! Each access is checked against the file's length, since another program could change the file.
 
-use super::{BLOCK_BYTES, Contents, Entry, HASH_BYTES, Hash, Kind};
+use super::{BLOCK_BYTES, CatalogEntry, Contents, EntryKind, HASH_BYTES, Hash};
 use arrow::ipc::reader::read_footer_length;
 use arrow::ipc::{
     Block, Endianness, Field, MessageHeader, MetadataVersion, RecordBatch, Schema, Type,
@@ -110,13 +110,13 @@ impl Columns {
     }
 
     /// The whole row.
-    pub(super) fn entry(&self, row: u64) -> Result<Entry<'_>, Fault> {
+    pub(super) fn entry(&self, row: u64) -> Result<CatalogEntry<'_>, Fault> {
         let (batch, index) = self.batch(row)?;
         let outside = |column: &str| format!("its {column} lies outside the column");
         let path = self.path(row)?;
         let kind = self.text(batch, KIND, index);
         let kind = kind.ok_or_else(|| outside("kind"))?;
-        let kind = Kind::parse(kind).ok_or("its kind is not directory, file or symlink")?;
+        let kind = EntryKind::parse(kind).ok_or("its kind is not directory, file or symlink")?;
         let bytes = u64::from_le_bytes(
             self.fixed(batch, BYTES, index)
                 .ok_or_else(|| outside("size"))?,
@@ -142,13 +142,13 @@ impl Columns {
         let blocks = self
             .blocks(batch, index)
             .ok_or_else(|| outside("list of blocks"))?;
-        if target.is_some() != (kind == Kind::Symlink) {
+        if target.is_some() != (kind == EntryKind::Symlink) {
             return Err("only a symlink, and each symlink, has a target".to_owned());
         }
-        if hash.is_some() != (kind == Kind::File) {
+        if hash.is_some() != (kind == EntryKind::File) {
             return Err("only a file, and each file, has a hash".to_owned());
         }
-        Ok(Entry {
+        Ok(CatalogEntry {
             row,
             path,
             kind,

@@ -15,7 +15,7 @@ mod write;
 
 pub use error::CatalogError;
 pub use tree::Children;
-pub use write::{NewEntry, Writer};
+pub use write::{CatalogWriter, NewEntry};
 
 use columns::Columns;
 use gleaner_trust::hex;
@@ -39,7 +39,7 @@ pub const fn blocks_of(bytes: u64) -> u64 {
 
 /// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory.
     Directory,
     /// A regular file.
@@ -48,7 +48,7 @@ pub enum Kind {
     Symlink,
 }
 
-impl Kind {
+impl EntryKind {
     /// Name of the kind in the catalog's column `kind`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -67,13 +67,13 @@ impl Kind {
 
 /// A row of a catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct CatalogEntry<'a> {
     /// Number of the row, from 0.
     pub row: u64,
     /// Path below the sealed folder, with `/` between names; empty for row 0.
     pub path: &'a [u8],
     /// Kind of the entry.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Permission bits, at most 0o777.
     pub mode: u32,
     /// Time of the last change of the contents, in ns since 1970-01-01 UTC.
@@ -88,7 +88,7 @@ pub struct Entry<'a> {
     blocks: &'a [u8],
 }
 
-impl Entry<'_> {
+impl CatalogEntry<'_> {
     /// Hash of a block of the file, counted from 0; `None` beyond the file's end.
     #[must_use]
     pub fn block(&self, index: u64) -> Option<Hash> {
@@ -133,7 +133,7 @@ pub fn shown(path: &[u8]) -> String {
 
 /// Numbers of a catalog's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct CatalogTotals {
     /// Number of regular files.
     pub files: u64,
     /// Bytes of all files.
@@ -149,7 +149,7 @@ type Contents = Box<dyn AsRef<[u8]> + Send + Sync>;
 pub struct Catalog {
     path: PathBuf,
     columns: Columns,
-    totals: Totals,
+    totals: CatalogTotals,
     hash: Hash,
 }
 
@@ -221,19 +221,19 @@ impl Catalog {
 
     /// Numbers of files, bytes and blocks.
     #[must_use]
-    pub const fn totals(&self) -> Totals {
+    pub const fn totals(&self) -> CatalogTotals {
         self.totals
     }
 
     /// Row of that number; `None` if the catalog has no such row.
     #[must_use]
-    pub fn entry(&self, row: u64) -> Option<Entry<'_>> {
+    pub fn entry(&self, row: u64) -> Option<CatalogEntry<'_>> {
         self.columns.entry(row).ok()
     }
 
     /// Entry in a directory by its name.
     #[must_use]
-    pub fn child(&self, directory: u64, name: &[u8]) -> Option<Entry<'_>> {
+    pub fn child(&self, directory: u64, name: &[u8]) -> Option<CatalogEntry<'_>> {
         tree::child(&self.columns, directory, name)
     }
 

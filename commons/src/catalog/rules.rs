@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, Fault};
 use super::tree::{find, parent_of};
-use super::{CatalogError, Entry, Kind, Totals, blocks_of, shown};
+use super::{CatalogEntry, CatalogError, CatalogTotals, EntryKind, blocks_of, shown};
 use std::path::Path;
 
 /// Maximum length of a path or of a link's target, in bytes (PATH_MAX, without the final NUL).
@@ -32,9 +32,9 @@ impl RowFault {
 }
 
 /// Checks every row. Hashes are not read. Memory is that of one row.
-pub(super) fn check(columns: &Columns) -> Result<Totals, RowFault> {
-    let mut totals = Totals::default();
-    let mut before: Option<Entry<'_>> = None;
+pub(super) fn check(columns: &Columns) -> Result<CatalogTotals, RowFault> {
+    let mut totals = CatalogTotals::default();
+    let mut before: Option<CatalogEntry<'_>> = None;
     // Directory of the row before; neighbours mostly have the same one.
     let mut known_parent: &[u8] = b"";
     for row in 0..columns.rows() {
@@ -56,7 +56,7 @@ pub(super) fn check(columns: &Columns) -> Result<Totals, RowFault> {
             let found = find(columns, parent).filter(|found| *found < row);
             let found = found.and_then(|found| columns.entry(found).ok());
             match found.map(|parent| parent.kind) {
-                Some(Kind::Directory) => known_parent = parent,
+                Some(EntryKind::Directory) => known_parent = parent,
                 Some(_) => return Err(fault(format!("{:?} is no directory", shown(parent)))),
                 None => {
                     return Err(fault(format!(
@@ -66,7 +66,7 @@ pub(super) fn check(columns: &Columns) -> Result<Totals, RowFault> {
                 }
             }
         }
-        if entry.kind == Kind::File {
+        if entry.kind == EntryKind::File {
             totals.files += 1;
             totals.blocks = totals.blocks.saturating_add(blocks_of(entry.bytes));
             totals.bytes = totals.bytes.saturating_add(entry.bytes);
@@ -77,9 +77,9 @@ pub(super) fn check(columns: &Columns) -> Result<Totals, RowFault> {
 }
 
 /// Checks a row by itself.
-fn check_entry(entry: &Entry<'_>) -> Result<(), String> {
+fn check_entry(entry: &CatalogEntry<'_>) -> Result<(), String> {
     if entry.row == 0 {
-        if !entry.path.is_empty() || entry.kind != Kind::Directory {
+        if !entry.path.is_empty() || entry.kind != EntryKind::Directory {
             return Err("the first row is not the sealed folder".to_owned());
         }
     } else {
@@ -91,13 +91,13 @@ fn check_entry(entry: &Entry<'_>) -> Result<(), String> {
             entry.mode
         ));
     }
-    if entry.kind == Kind::Symlink {
+    if entry.kind == EntryKind::Symlink {
         check_target(entry.target)?;
     }
     if entry.bytes > MOST_FILE_BYTES {
         return Err("its size is above 2^63 - 1".to_owned());
     }
-    if entry.kind != Kind::File && entry.bytes != 0 {
+    if entry.kind != EntryKind::File && entry.bytes != 0 {
         return Err("only a file has a size".to_owned());
     }
     let (wanted, found) = (blocks_of(entry.bytes), entry.blocks_count());

@@ -12,7 +12,7 @@ const NO_HASH: Hash = [0; HASH_BYTES];
 fn directory(path: &str) -> NewEntry {
     NewEntry {
         path: path.as_bytes().to_vec(),
-        kind: Kind::Directory,
+        kind: EntryKind::Directory,
         mode: 0o755,
         mtime_ns: 1,
         bytes: 0,
@@ -24,7 +24,7 @@ fn directory(path: &str) -> NewEntry {
 
 fn file(path: &str, bytes: u64) -> NewEntry {
     NewEntry {
-        kind: Kind::File,
+        kind: EntryKind::File,
         bytes,
         blake3: Some([7; HASH_BYTES]),
         blocks: (0..blocks_of(bytes))
@@ -36,14 +36,14 @@ fn file(path: &str, bytes: u64) -> NewEntry {
 
 fn link(path: &str, target: &str) -> NewEntry {
     NewEntry {
-        kind: Kind::Symlink,
+        kind: EntryKind::Symlink,
         target: Some(target.as_bytes().to_vec()),
         ..directory(path)
     }
 }
 
 fn written(entries: &[NewEntry]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new()).unwrap();
+    let mut writer = CatalogWriter::new(Vec::new()).unwrap();
     for entry in entries {
         writer.add(entry).unwrap();
     }
@@ -56,7 +56,7 @@ fn opened(entries: &[NewEntry]) -> Result<Catalog, CatalogError> {
     Catalog::of_contents(Path::new("x.catalog"), written(entries))
 }
 
-fn path(entry: &Entry<'_>) -> String {
+fn path(entry: &CatalogEntry<'_>) -> String {
     String::from_utf8(entry.path.to_vec()).unwrap()
 }
 
@@ -329,7 +329,7 @@ proptest! {
         let rows: Vec<NewEntry> = tree.values().cloned().collect();
         let catalog = opened(&rows).unwrap();
         prop_assert_eq!(catalog.rows(), rows.len() as u64);
-        let mut totals = Totals::default();
+        let mut totals = CatalogTotals::default();
         for (row, wanted) in (0..).zip(&rows) {
             let found = catalog.entry(row).unwrap();
             prop_assert_eq!(found.path, &wanted.path[..]);
@@ -341,7 +341,7 @@ proptest! {
             prop_assert_eq!(&blocks, &wanted.blocks);
             let lengths: u64 = (0..found.blocks_count()).map(|i| found.block_bytes(i)).sum();
             prop_assert_eq!(lengths, wanted.bytes);
-            if wanted.kind == Kind::File {
+            if wanted.kind == EntryKind::File {
                 totals.files += 1;
                 totals.bytes += wanted.bytes;
                 totals.blocks += wanted.blocks.len() as u64;

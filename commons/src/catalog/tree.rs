@@ -1,7 +1,7 @@
 //! Directories of a catalog. Rows are sorted by the bytes of their paths, so a search halves the rows at each
 //! step, and needs no index.
 
-use super::Entry;
+use super::CatalogEntry;
 use super::columns::Columns;
 
 /// Row with this path.
@@ -32,7 +32,11 @@ fn lower_bound(columns: &Columns, path: &[u8]) -> u64 {
     low
 }
 
-pub(super) fn child<'a>(columns: &'a Columns, directory: u64, name: &[u8]) -> Option<Entry<'a>> {
+pub(super) fn child<'a>(
+    columns: &'a Columns,
+    directory: u64,
+    name: &[u8],
+) -> Option<CatalogEntry<'a>> {
     if name.contains(&b'/') || name.is_empty() {
         return None;
     }
@@ -77,7 +81,7 @@ impl<'a> Children<'a> {
 }
 
 impl<'a> Iterator for Children<'a> {
-    type Item = Entry<'a>;
+    type Item = CatalogEntry<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let prefix = self.prefix.as_deref()?;

@@ -1,7 +1,7 @@
 //! Writing of catalogs.
 
 use super::columns::{BLOCK_BYTES_KEY, VERSION, VERSION_KEY};
-use super::{BLOCK_BYTES, HASH_BYTES, Hash, Kind};
+use super::{BLOCK_BYTES, EntryKind, HASH_BYTES, Hash};
 use arrow::array::{
     ArrayRef, BinaryBuilder, FixedSizeBinaryBuilder, Int64Builder, ListBuilder, StringBuilder,
     UInt32Builder, UInt64Builder,
@@ -28,7 +28,7 @@ pub struct NewEntry {
     /// Path below the sealed folder; empty for the folder itself.
     pub path: Vec<u8>,
     /// Kind of the entry.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Permission bits.
     pub mode: u32,
     /// Time of the last change of the contents, in ns since 1970-01-01 UTC.
@@ -44,15 +44,15 @@ pub struct NewEntry {
 }
 
 /// Writer of a catalog. Rows must come in the order of their paths; the writer does not check them.
-pub struct Writer<W: Write> {
-    file: FileWriter<Hashing<W>>,
+pub struct CatalogWriter<W: Write> {
+    file: FileWriter<HashingWriter<W>>,
     schema: Arc<Schema>,
-    columns: Columns,
+    columns: RowBuilders,
     pending_bytes: usize,
     pending_rows: usize,
 }
 
-struct Columns {
+struct RowBuilders {
     path: BinaryBuilder,
     kind: StringBuilder,
     mode: UInt32Builder,
@@ -87,7 +87,7 @@ fn schema() -> Schema {
     ]))
 }
 
-impl Columns {
+impl RowBuilders {
     fn new() -> Self {
         let hashes = || FixedSizeBinaryBuilder::new(HASH_BYTES as i32);
         Self {
@@ -134,7 +134,7 @@ impl Columns {
     }
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> CatalogWriter<W> {
     /// Begins a catalog.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl<W: Write> Writer<W> {
     pub fn new(to: W) -> io::Result<Self> {
         let schema = Arc::new(schema());
         let options = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, MetadataVersion::V5);
-        let to = Hashing {
+        let to = HashingWriter {
             to,
             hasher: blake3::Hasher::new(),
         };
@@ -150,7 +150,7 @@ impl<W: Write> Writer<W> {
         Ok(Self {
             file: file.map_err(to_io)?,
             schema,
-            columns: Columns::new(),
+            columns: RowBuilders::new(),
             pending_bytes: 0,
             pending_rows: 0,
         })
@@ -193,12 +193,12 @@ impl<W: Write> Writer<W> {
 }
 
 /// A writer that hashes the bytes that pass through it.
-struct Hashing<W> {
+struct HashingWriter<W> {
     to: W,
     hasher: blake3::Hasher,
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.hasher.update(bytes.get(..written).unwrap_or(bytes));

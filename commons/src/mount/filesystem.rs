@@ -2,8 +2,8 @@
 
 use super::ahead::Sequence;
 use super::reads::{PendingRead, blocks, part};
-use crate::catalog::{Catalog, Entry, Kind};
-use crate::store::{BlockPlace, Receiver, Store};
+use crate::catalog::{Catalog, CatalogEntry, EntryKind};
+use crate::store::{BlockPlace, BlockReceiver, BlockStore};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -34,7 +34,7 @@ const PARENT_OFFSET: u64 = 2;
 /// A mounted catalog. The inode of row N is N + 1.
 pub(super) struct FileSystem {
     catalog: Arc<Catalog>,
-    store: Arc<Store>,
+    store: Arc<BlockStore>,
     kernel_cache: bool,
     user: u32,
     group: u32,
@@ -44,7 +44,7 @@ pub(super) struct FileSystem {
 }
 
 impl FileSystem {
-    pub(super) fn new(catalog: Arc<Catalog>, store: Arc<Store>, kernel_cache: bool) -> Self {
+    pub(super) fn new(catalog: Arc<Catalog>, store: Arc<BlockStore>, kernel_cache: bool) -> Self {
         Self {
             catalog,
             store,
@@ -56,22 +56,22 @@ impl FileSystem {
         }
     }
 
-    fn entry(&self, inode: INodeNo) -> Option<Entry<'_>> {
+    fn entry(&self, inode: INodeNo) -> Option<CatalogEntry<'_>> {
         self.catalog.entry(inode.0.checked_sub(1)?)
     }
 
-    fn directory(&self, inode: INodeNo) -> Result<Entry<'_>, Errno> {
+    fn directory(&self, inode: INodeNo) -> Result<CatalogEntry<'_>, Errno> {
         let entry = self.entry(inode).ok_or(Errno::ENOENT)?;
         match entry.kind {
-            Kind::Directory => Ok(entry),
+            EntryKind::Directory => Ok(entry),
             _ => Err(Errno::ENOTDIR),
         }
     }
 
-    fn attributes(&self, entry: &Entry<'_>) -> FileAttr {
+    fn attributes(&self, entry: &CatalogEntry<'_>) -> FileAttr {
         let time = time(entry.mtime_ns);
         let (perm, size) = match entry.kind {
-            Kind::Symlink => (0o777, entry.target.len() as u64),
+            EntryKind::Symlink => (0o777, entry.target.len() as u64),
             _ => (entry.mode as u16, entry.bytes), // at most 0o777
         };
         FileAttr {
@@ -97,9 +97,9 @@ impl FileSystem {
     /// true.
     fn list(
         &self,
-        directory: &Entry<'_>,
+        directory: &CatalogEntry<'_>,
         offset: u64,
-        mut add: impl FnMut(&Entry<'_>, u64, &OsStr) -> bool,
+        mut add: impl FnMut(&CatalogEntry<'_>, u64, &OsStr) -> bool,
     ) {
         if offset < OWN_OFFSET && add(directory, OWN_OFFSET, OsStr::new(".")) {
             return;
@@ -129,7 +129,12 @@ impl FileSystem {
         sequences.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fetch_ahead(&self, handle: FileHandle, entry: &Entry<'_>, read: std::ops::Range<u64>) {
+    fn fetch_ahead(
+        &self,
+        handle: FileHandle,
+        entry: &CatalogEntry<'_>,
+        read: std::ops::Range<u64>,
+    ) {
         let most = self.store.most_blocks_ahead();
         let ahead = match self.sequences().get_mut(&handle.0) {
             Some(sequence) => sequence.advance(read, entry.bytes, most),
@@ -143,7 +148,7 @@ impl FileSystem {
     }
 }
 
-fn place(entry: &Entry<'_>, index: u64) -> Option<BlockPlace> {
+fn place(entry: &CatalogEntry<'_>, index: u64) -> Option<BlockPlace> {
     Some(BlockPlace {
         hash: entry.block(index)?,
         row: entry.row,
@@ -151,11 +156,11 @@ fn place(entry: &Entry<'_>, index: u64) -> Option<BlockPlace> {
     })
 }
 
-const fn type_of(kind: Kind) -> FileType {
+const fn type_of(kind: EntryKind) -> FileType {
     match kind {
-        Kind::Directory => FileType::Directory,
-        Kind::File => FileType::RegularFile,
-        Kind::Symlink => FileType::Symlink,
+        EntryKind::Directory => FileType::Directory,
+        EntryKind::File => FileType::RegularFile,
+        EntryKind::Symlink => FileType::Symlink,
     }
 }
 
@@ -225,14 +230,14 @@ impl Filesystem for FileSystem {
 
     fn readlink(&self, _request: &Request, inode: INodeNo, reply: ReplyData) {
         match self.entry(inode) {
-            Some(entry) if entry.kind == Kind::Symlink => reply.data(entry.target),
+            Some(entry) if entry.kind == EntryKind::Symlink => reply.data(entry.target),
             Some(_) => reply.error(Errno::EINVAL),
             None => reply.error(Errno::ENOENT),
         }
     }
 
     fn open(&self, _request: &Request, inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        if !self.entry(inode).is_some_and(|e| e.kind == Kind::File) {
+        if !self.entry(inode).is_some_and(|e| e.kind == EntryKind::File) {
             return reply.error(Errno::ENOENT);
         }
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
@@ -267,7 +272,7 @@ impl Filesystem for FileSystem {
         let Some(places) = places else {
             return reply.error(Errno::EIO); // the catalog was changed in place
         };
-        let receiver: Arc<dyn Receiver> = Arc::new(PendingRead::new(read.clone(), reply));
+        let receiver: Arc<dyn BlockReceiver> = Arc::new(PendingRead::new(read.clone(), reply));
         for (index, place) in places.into_iter().enumerate() {
             let used = part(&read, place.index);
             self.store

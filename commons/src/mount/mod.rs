@@ -9,9 +9,9 @@ mod reads;
 pub use error::MountError;
 
 use crate::catalog::{Catalog, Hash};
-use crate::source::{Source, SourceAddress};
+use crate::source::{BlockSource, SourceAddress};
 use crate::status::{self, MountStatus};
-use crate::store::{Settings, Store};
+use crate::store::{BlockStore, StoreSettings};
 use filesystem::FileSystem;
 use fuser::{MountOption, Session, SessionACL};
 use gleaner_daemon::notify::ServiceManager;
@@ -64,17 +64,17 @@ pub fn run(options: &MountOptions) -> Result<(), MountError> {
     }
     let catalog = Arc::new(Catalog::open(&options.catalog, options.pinned)?);
     kernel::check_mount_point(&options.mount_point)?;
-    let source = Source::open(
+    let source = BlockSource::open(
         &options.source,
         Arc::clone(&catalog),
         options.source_timeout,
     )?;
-    let settings = Settings {
+    let settings = StoreSettings {
         local_bytes: options.local_bytes,
         fetchers: FETCHERS,
         timeout: options.source_timeout,
     };
-    let store = Store::start(Box::new(source), settings).map_err(MountError::System)?;
+    let store = BlockStore::start(Box::new(source), settings).map_err(MountError::System)?;
     let store = Arc::new(store);
     listen(options, &catalog, &store)?;
     let mounted = serve(options, catalog, store, &mut end, on_signal);
@@ -85,7 +85,7 @@ pub fn run(options: &MountOptions) -> Result<(), MountError> {
 fn listen(
     options: &MountOptions,
     catalog: &Arc<Catalog>,
-    store: &Arc<Store>,
+    store: &Arc<BlockStore>,
 ) -> Result<(), MountError> {
     let failed = |source| MountError::Socket {
         path: options.socket.clone(),
@@ -112,7 +112,7 @@ fn listen(
 fn serve(
     options: &MountOptions,
     catalog: Arc<Catalog>,
-    store: Arc<Store>,
+    store: Arc<BlockStore>,
     end: &mut UnixStream,
     mut on_end: UnixStream,
 ) -> Result<(), MountError> {

@@ -1,7 +1,7 @@
 //! Reads by the kernel that wait for their blocks.
 
 use crate::catalog::BLOCK_BYTES;
-use crate::store::{Block, FetchError, Receiver};
+use crate::store::{Block, BlockReceiver, FetchError};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -72,7 +72,7 @@ fn slice(block: &Block, part: Range<u64>) -> Option<&[u8]> {
     block.get(usize::try_from(part.start).ok()?..usize::try_from(part.end).ok()?)
 }
 
-impl<R: ReadReply> Receiver for PendingRead<R> {
+impl<R: ReadReply> BlockReceiver for PendingRead<R> {
     fn receive(&self, index: usize, block: Result<Block, FetchError>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(block) = block else {
@@ -126,9 +126,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::mpsc::{Sender, channel};
 
-    struct Said(Sender<Option<Vec<u8>>>);
+    struct ChannelReply(Sender<Option<Vec<u8>>>);
 
-    impl ReadReply for Said {
+    impl ReadReply for ChannelReply {
         fn bytes(self, bytes: &[u8]) {
             self.0.send(Some(bytes.to_vec())).unwrap();
         }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_first_failure_answers_and_later_blocks_do_not() {
         let (sender, said) = channel();
-        let read = PendingRead::new(10..3 * BLOCK_BYTES, Said(sender));
+        let read = PendingRead::new(10..3 * BLOCK_BYTES, ChannelReply(sender));
         let block = || Arc::new(vec![1; BLOCK_BYTES as usize]);
         read.receive(2, Ok(block()));
         assert!(said.try_recv().is_err());
@@ -162,7 +162,7 @@ mod tests {
             let file: Vec<u8> = (0..8 * BLOCK_BYTES).map(|i| (i % 251) as u8).collect();
             let range = start..start + length;
             let (sender, said) = channel();
-            let read = PendingRead::new(range.clone(), Said(sender));
+            let read = PendingRead::new(range.clone(), ChannelReply(sender));
             let span = blocks(&range);
             let mut order: Vec<u64> = span.clone().collect();
             let mut random = gleaner_harness::Random(seed);

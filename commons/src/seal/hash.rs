@@ -1,7 +1,7 @@
 //! Hashes of one file.
 
 use super::SealError;
-use super::walk::{Found, State};
+use super::walk::{FileState, FolderEntry};
 use crate::catalog::{BLOCK_BYTES, Hash, blocks_of};
 use rustix::fs::{Mode, OFlags, openat};
 use std::ffi::OsStr;
@@ -18,7 +18,11 @@ pub(super) struct Hashes {
 }
 
 /// Hashes a file below `root`, whose path is `folder`. The file must be as it was found, before and after.
-pub(super) fn hash(root: &OwnedFd, folder: &Path, found: &Found) -> Result<Hashes, SealError> {
+pub(super) fn hash(
+    root: &OwnedFd,
+    folder: &Path,
+    found: &FolderEntry,
+) -> Result<Hashes, SealError> {
     let path = found.path(folder);
     let changed = || SealError::Changed { path: path.clone() };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -28,7 +32,7 @@ pub(super) fn hash(root: &OwnedFd, folder: &Path, found: &Found) -> Result<Hashe
     let mut file = File::from(file);
     let state = |file: &File| {
         let metadata = file.metadata().map_err(SealError::io("read", &path))?;
-        Ok(State::of(&metadata))
+        Ok(FileState::of(&metadata))
     };
     if state(&file)? != found.state {
         return Err(changed());

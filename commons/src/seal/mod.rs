@@ -8,7 +8,7 @@ mod walk;
 
 pub use error::SealError;
 
-use crate::catalog::{Hash, NewEntry, Totals, Writer, blocks_of};
+use crate::catalog::{CatalogTotals, CatalogWriter, Hash, NewEntry, blocks_of};
 use hash::Hashes;
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use walk::Found;
+use walk::FolderEntry;
 
 /// Number of files whose hashes wait for those of an earlier file, per thread.
 const WAITING_PER_THREAD: usize = 16;
 
 /// Result of sealing a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealedFolder {
     /// Hash of the catalog's file.
     pub hash: Hash,
     /// Numbers of files, bytes and blocks.
-    pub totals: Totals,
+    pub totals: CatalogTotals,
 }
 
 /// Seals `folder` into the catalog `output`, with `threads` threads. `progress` gets the number of bytes that are
@@ -42,7 +42,7 @@ pub fn seal(
     output: &Path,
     threads: usize,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Sealed, SealError> {
+) -> Result<SealedFolder, SealError> {
     let folder = fs::canonicalize(folder).map_err(SealError::io("open", folder))?;
     let target = absolute(output)?;
     if target.starts_with(&folder) {
@@ -72,11 +72,11 @@ fn absolute(output: &Path) -> Result<PathBuf, SealError> {
 
 fn write(
     folder: &Path,
-    found: &[Found],
+    found: &[FolderEntry],
     file: File,
     threads: usize,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Sealed, SealError> {
+) -> Result<SealedFolder, SealError> {
     let all_bytes = found.iter().map(|f| f.entry.bytes).sum();
     let root = rustix::fs::open(
         folder,
@@ -116,15 +116,15 @@ fn write(
 
 /// Writes the rows in their order, as their hashes become known.
 fn write_rows(
-    found: &[Found],
+    found: &[FolderEntry],
     hashed: &Receiver<(usize, Result<Hashes, SealError>)>,
     file: File,
     progress: &mut dyn FnMut(u64),
-) -> Result<Sealed, SealError> {
+) -> Result<SealedFolder, SealError> {
     let failed = |source| SealError::Write { source };
-    let mut writer = Writer::new(BufWriter::new(file)).map_err(failed)?;
+    let mut writer = CatalogWriter::new(BufWriter::new(file)).map_err(failed)?;
     let mut known: BTreeMap<usize, Hashes> = BTreeMap::new();
-    let mut totals = Totals::default();
+    let mut totals = CatalogTotals::default();
     for (index, one) in found.iter().enumerate() {
         let mut entry: NewEntry = one.entry.clone();
         if one.is_file() {
@@ -147,7 +147,7 @@ fn write_rows(
     let (buffered, hash) = writer.finish().map_err(failed)?;
     let file = buffered.into_inner().map_err(|e| failed(e.into_error()))?;
     file.sync_all().map_err(failed)?;
-    Ok(Sealed { hash, totals })
+    Ok(SealedFolder { hash, totals })
 }
 
 /// The new catalog under another name, in the same folder. It is removed unless it is published.
@@ -198,9 +198,9 @@ impl Drop for Temporary {
 ///
 /// # Errors
 /// Errors of `to`.
-pub fn print(to: &mut dyn Write, output: &Path, sealed: &Sealed) -> io::Result<()> {
+pub fn print(to: &mut dyn Write, output: &Path, sealed: &SealedFolder) -> io::Result<()> {
     use gleaner_schemas::units::{Bytes, thousands};
-    let Totals {
+    let CatalogTotals {
         files,
         bytes,
         blocks,

@@ -1,9 +1,9 @@
 use super::*;
-use crate::catalog::{BLOCK_BYTES, Catalog, Kind};
+use crate::catalog::{BLOCK_BYTES, Catalog, EntryKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
-fn sealed(folder: &Path, output: &Path) -> Result<Sealed, SealError> {
+fn sealed(folder: &Path, output: &Path) -> Result<SealedFolder, SealError> {
     seal(folder, output, 3, &mut |_, _| ())
 }
 
@@ -64,7 +64,7 @@ fn a_catalog_has_every_entry_and_the_hash_of_every_block() {
     for entry in rows {
         let path = input.join(crate::catalog::shown(entry.path));
         match entry.kind {
-            Kind::File => {
+            EntryKind::File => {
                 let contents = fs::read(path).unwrap();
                 assert_eq!(entry.bytes, contents.len() as u64);
                 assert_eq!(entry.blake3, Some(blake3::hash(&contents).into()));
@@ -73,14 +73,14 @@ fn a_catalog_has_every_entry_and_the_hash_of_every_block() {
                     assert_eq!(entry.block_bytes(index), block.len() as u64);
                 }
             }
-            Kind::Symlink => {
+            EntryKind::Symlink => {
                 use std::os::unix::ffi::OsStrExt;
                 assert_eq!(
                     fs::read_link(path).unwrap().as_os_str().as_bytes(),
                     entry.target
                 );
             }
-            Kind::Directory => assert!(path.is_dir()),
+            EntryKind::Directory => assert!(path.is_dir()),
         }
     }
     // Of the permissions, those of the set-user-ID program are left; the bit is not.

@@ -1,7 +1,7 @@
 //! Entries of the folder to be sealed, sorted by path.
 
 use super::SealError;
-use crate::catalog::{BLOCK_BYTES, Kind, NewEntry};
+use crate::catalog::{BLOCK_BYTES, EntryKind, NewEntry};
 use std::fs::{self, FileType, Metadata};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -12,14 +12,14 @@ const MOST_FILE_BYTES: u64 = 100 << 40;
 const _: () = assert!(MOST_FILE_BYTES / BLOCK_BYTES < i32::MAX as u64);
 
 /// An entry of the folder, still without hashes.
-pub(super) struct Found {
+pub(super) struct FolderEntry {
     pub(super) entry: NewEntry,
-    pub(super) state: State,
+    pub(super) state: FileState,
 }
 
 /// Figures that differ once a file was written, replaced or renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct FileState {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -28,7 +28,7 @@ pub(super) struct State {
     mode: u32,
 }
 
-impl State {
+impl FileState {
     pub(super) fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -41,9 +41,9 @@ impl State {
     }
 }
 
-impl Found {
+impl FolderEntry {
     pub(super) fn is_file(&self) -> bool {
-        self.entry.kind == Kind::File
+        self.entry.kind == EntryKind::File
     }
 
     /// Path of the entry on this host.
@@ -56,7 +56,7 @@ impl Found {
 }
 
 /// Finds all entries of `folder`, the folder itself first.
-pub(super) fn walk(folder: &Path) -> Result<Vec<Found>, SealError> {
+pub(super) fn walk(folder: &Path) -> Result<Vec<FolderEntry>, SealError> {
     let root = fs::symlink_metadata(folder).map_err(SealError::io("read", folder))?;
     if !root.is_dir() {
         let source = std::io::ErrorKind::NotADirectory.into();
@@ -86,12 +86,12 @@ pub(super) fn walk(folder: &Path) -> Result<Vec<Found>, SealError> {
     Ok(found)
 }
 
-fn found_at(path: &Path, relative: Vec<u8>, metadata: &Metadata) -> Result<Found, SealError> {
+fn found_at(path: &Path, relative: Vec<u8>, metadata: &Metadata) -> Result<FolderEntry, SealError> {
     let kind = kind_of(metadata.file_type()).map_err(|kind| SealError::Special {
         path: path.to_owned(),
         kind,
     })?;
-    let bytes = if kind == Kind::File {
+    let bytes = if kind == EntryKind::File {
         metadata.size()
     } else {
         0
@@ -103,7 +103,7 @@ fn found_at(path: &Path, relative: Vec<u8>, metadata: &Metadata) -> Result<Found
         });
     }
     let target = match kind {
-        Kind::Symlink => {
+        EntryKind::Symlink => {
             let target = fs::read_link(path).map_err(SealError::io("read", path))?;
             Some(target.into_os_string().into_vec())
         }
@@ -120,18 +120,18 @@ fn found_at(path: &Path, relative: Vec<u8>, metadata: &Metadata) -> Result<Found
         blake3: None,
         blocks: Vec::new(),
     };
-    Ok(Found {
+    Ok(FolderEntry {
         entry,
-        state: State::of(metadata),
+        state: FileState::of(metadata),
     })
 }
 
 /// Kind of an entry; an error is the kind of a special file.
-fn kind_of(kind: FileType) -> Result<Kind, &'static str> {
+fn kind_of(kind: FileType) -> Result<EntryKind, &'static str> {
     match kind {
-        kind if kind.is_dir() => Ok(Kind::Directory),
-        kind if kind.is_file() => Ok(Kind::File),
-        kind if kind.is_symlink() => Ok(Kind::Symlink),
+        kind if kind.is_dir() => Ok(EntryKind::Directory),
+        kind if kind.is_file() => Ok(EntryKind::File),
+        kind if kind.is_symlink() => Ok(EntryKind::Symlink),
         kind if kind.is_fifo() => Err("pipe"),
         kind if kind.is_socket() => Err("socket"),
         kind if kind.is_block_device() => Err("block device"),
@@ -141,10 +141,10 @@ fn kind_of(kind: FileType) -> Result<Kind, &'static str> {
 }
 
 /// Checks that every entry is still as it was found: an entry that was added or removed changed its directory.
-pub(super) fn check_unchanged(folder: &Path, found: &[Found]) -> Result<(), SealError> {
+pub(super) fn check_unchanged(folder: &Path, found: &[FolderEntry]) -> Result<(), SealError> {
     for one in found {
         let path = one.path(folder);
-        let now = fs::symlink_metadata(&path).map(|metadata| State::of(&metadata));
+        let now = fs::symlink_metadata(&path).map(|metadata| FileState::of(&metadata));
         if !now.is_ok_and(|now| now == one.state) {
             return Err(SealError::Changed { path });
         }

@@ -1,6 +1,6 @@
 //! A folder of this host as a source: local, or of a file server.
 
-use super::{Part, differs, missing, native, unavailable};
+use super::{FilePart, differs, missing, native, unavailable};
 use crate::store::FetchError;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
@@ -38,7 +38,7 @@ impl Folder {
         })
     }
 
-    pub(super) fn fetch(&self, part: &Part<'_>) -> Result<Vec<u8>, FetchError> {
+    pub(super) fn fetch(&self, part: &FilePart<'_>) -> Result<Vec<u8>, FetchError> {
         let file = self.file(part)?;
         let length = usize::try_from(part.bytes).unwrap_or(usize::MAX);
         let mut bytes = vec![0; length];
@@ -73,7 +73,7 @@ impl Folder {
     }
 
     /// The file of a row. It is opened again if its size was not the catalog's.
-    fn file(&self, part: &Part<'_>) -> Result<Arc<File>, FetchError> {
+    fn file(&self, part: &FilePart<'_>) -> Result<Arc<File>, FetchError> {
         if let Some(file) = self.lock().files.get(&part.row) {
             return Ok(Arc::clone(file));
         }

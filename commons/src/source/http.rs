@@ -4,7 +4,7 @@
 //! served by servers of any kind, which have certificates of authorities that the system trusts.
 
 use super::url::Base;
-use super::{Part, differs, missing, unavailable};
+use super::{FilePart, differs, missing, unavailable};
 use crate::store::FetchError;
 use gleaner_trust::provider;
 use std::time::{Duration, Instant};
@@ -49,7 +49,11 @@ impl Http {
         }
     }
 
-    pub(super) fn fetch(&self, part: &Part<'_>, deadline: Instant) -> Result<Vec<u8>, FetchError> {
+    pub(super) fn fetch(
+        &self,
+        part: &FilePart<'_>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, FetchError> {
         let (first, last) = (part.offset, part.offset + part.bytes - 1);
         let url = self.base.join(part.path);
         let request = self

@@ -7,8 +7,8 @@ mod url;
 
 pub use url::UrlError;
 
-use crate::catalog::{Catalog, Entry, Kind};
-use crate::store::{BlockPlace, FetchError, Origin};
+use crate::catalog::{Catalog, CatalogEntry, EntryKind};
+use crate::store::{BlockOrigin, BlockPlace, FetchError};
 use folder::Folder;
 use http::Http;
 use std::io;
@@ -21,11 +21,11 @@ use url::Base;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceAddress {
     text: String,
-    place: Place,
+    place: SourcePlace,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum SourcePlace {
     Folder(PathBuf),
     Url(Base),
 }
@@ -37,9 +37,9 @@ impl SourceAddress {
     /// A sentence about a malformed URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let place = if text.contains("://") {
-            Place::Url(Base::parse(text)?)
+            SourcePlace::Url(Base::parse(text)?)
         } else {
-            Place::Folder(PathBuf::from(text))
+            SourcePlace::Folder(PathBuf::from(text))
         };
         Ok(Self {
             text: text.to_owned(),
@@ -63,7 +63,7 @@ pub struct SourceError {
 }
 
 /// An open source of the files in a catalog.
-pub struct Source {
+pub struct BlockSource {
     catalog: Arc<Catalog>,
     reader: Reader,
 }
@@ -74,7 +74,7 @@ enum Reader {
 }
 
 /// A part of a file to be read.
-struct Part<'a> {
+struct FilePart<'a> {
     row: u64,
     path: &'a [u8],
     /// Size of the file in the catalog.
@@ -84,7 +84,7 @@ struct Part<'a> {
     bytes: u64,
 }
 
-impl Source {
+impl BlockSource {
     /// Opens a source. A folder must exist; a server is not contacted yet. `timeout` limits connecting.
     ///
     /// # Errors
@@ -95,14 +95,14 @@ impl Source {
         timeout: Duration,
     ) -> Result<Self, SourceError> {
         let reader = match &address.place {
-            Place::Folder(path) => {
+            SourcePlace::Folder(path) => {
                 let folder = Folder::open(path).map_err(|source| SourceError {
                     path: path.clone(),
                     source,
                 })?;
                 Reader::Folder(folder)
             }
-            Place::Url(base) => Reader::Http(Http::new(base.clone(), timeout)),
+            SourcePlace::Url(base) => Reader::Http(Http::new(base.clone(), timeout)),
         };
         Ok(Self { catalog, reader })
     }
@@ -111,7 +111,11 @@ impl Source {
     ///
     /// # Errors
     /// [`FetchError::Differs`] if the file has another size; errors of reading.
-    pub fn check_size(&self, entry: &Entry<'_>, deadline: Instant) -> Result<(), FetchError> {
+    pub fn check_size(
+        &self,
+        entry: &CatalogEntry<'_>,
+        deadline: Instant,
+    ) -> Result<(), FetchError> {
         match &self.reader {
             Reader::Folder(folder) => folder.check_size(entry.path, entry.bytes),
             Reader::Http(http) => http.check_size(entry.path, entry.bytes, deadline),
@@ -119,14 +123,14 @@ impl Source {
     }
 }
 
-impl Origin for Source {
+impl BlockOrigin for BlockSource {
     fn fetch(&self, place: &BlockPlace, deadline: Instant) -> Result<Vec<u8>, FetchError> {
         let entry = self.catalog.entry(place.row);
-        let entry = entry.filter(|e| e.kind == Kind::File && e.block_bytes(place.index) > 0);
+        let entry = entry.filter(|e| e.kind == EntryKind::File && e.block_bytes(place.index) > 0);
         let entry = entry.ok_or_else(|| FetchError::Missing {
             detail: "the catalog has no such block".to_owned(),
         })?;
-        let part = Part {
+        let part = FilePart {
             row: place.row,
             path: entry.path,
             file_bytes: entry.bytes,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Figures of a store since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Counters {
+pub struct StoreCounters {
     /// Maximum bytes of blocks in local memory.
     pub local_size_bytes: u64,
     /// Bytes of the blocks in local memory.
@@ -121,11 +121,11 @@ impl Counts {
         add(count, 1);
     }
 
-    pub(super) fn snapshot(&self, size_bytes: u64, frames: u64, used_bytes: u64) -> Counters {
+    pub(super) fn snapshot(&self, size_bytes: u64, frames: u64, used_bytes: u64) -> StoreCounters {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let classes = self.hit_ages.iter().map(read).enumerate();
         let hit_ages = classes.filter(|(_, hits)| *hits > 0);
-        Counters {
+        StoreCounters {
             local_size_bytes: size_bytes,
             local_used_bytes: used_bytes,
             frames_count: frames,

@@ -1,6 +1,6 @@
 //! Fetches that wait or are under way, at most one per block, with the requests that wait for them.
 
-use super::{BlockPlace, Receiver};
+use super::{BlockPlace, BlockReceiver};
 use crate::catalog::Hash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Instant;
 /// A request that waits for a block.
 pub(super) struct Waiter {
     pub(super) place: BlockPlace,
-    pub(super) receiver: Arc<dyn Receiver>,
+    pub(super) receiver: Arc<dyn BlockReceiver>,
     /// Index of the request, for the receiver.
     pub(super) index: usize,
     /// Bytes of the block that the reader uses.

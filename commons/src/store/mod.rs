@@ -1,6 +1,6 @@
 //! Blocks in local memory, and the fetches of blocks that are not there.
 //!
-//! A request is answered through a [`Receiver`], so that no thread waits for a slow origin on a reader's behalf.
+//! A request is answered through a [`BlockReceiver`], so that no thread waits for a slow origin on a reader's behalf.
 //! However many readers request a block at once, it is fetched once. Every fetched block is hashed, whatever its
 //! origin, before a receiver gets it.
 
@@ -11,7 +11,7 @@ mod local;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{AgeClass, Counters};
+pub use counters::{AgeClass, StoreCounters};
 pub use local::LocalMemory;
 
 use crate::catalog::{BLOCK_BYTES, Hash};
@@ -74,7 +74,7 @@ pub enum FetchError {
 }
 
 /// Place from which blocks come that are not in local memory.
-pub trait Origin: Send + Sync + 'static {
+pub trait BlockOrigin: Send + Sync + 'static {
     /// Fetches a block. The store checks its hash.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ pub trait Origin: Send + Sync + 'static {
 }
 
 /// Recipient of requested blocks.
-pub trait Receiver: Send + Sync {
+pub trait BlockReceiver: Send + Sync {
     /// Takes the answer to the request that was made with `index`. It may come before the request returns, and
     /// from any thread.
     fn receive(&self, index: usize, block: Result<Block, FetchError>);
@@ -94,7 +94,7 @@ pub trait Receiver: Send + Sync {
 
 /// Settings of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct StoreSettings {
     /// Maximum number of bytes of blocks in local memory.
     pub local_bytes: u64,
     /// Number of threads that fetch blocks.
@@ -104,13 +104,13 @@ pub struct Settings {
 }
 
 /// The store. Its threads end when it is dropped.
-pub struct Store {
+pub struct BlockStore {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    origin: Box<dyn Origin>,
-    settings: Settings,
+    origin: Box<dyn BlockOrigin>,
+    settings: StoreSettings,
     state: Mutex<State>,
     /// Signals fetching threads that there is a block to fetch.
     work: Condvar,
@@ -129,12 +129,12 @@ struct State {
     has_ended: bool,
 }
 
-impl Store {
+impl BlockStore {
     /// Starts a store's threads.
     ///
     /// # Errors
     /// The system has no more threads.
-    pub fn start(origin: Box<dyn Origin>, settings: Settings) -> io::Result<Self> {
+    pub fn start(origin: Box<dyn BlockOrigin>, settings: StoreSettings) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             origin,
             settings,
@@ -173,7 +173,7 @@ impl Store {
         &self,
         place: BlockPlace,
         used_bytes: u64,
-        receiver: &Arc<dyn Receiver>,
+        receiver: &Arc<dyn BlockReceiver>,
         index: usize,
     ) {
         let shared = &*self.shared;
@@ -230,8 +230,8 @@ impl Store {
     /// # Errors
     /// [`FetchError`]
     pub fn read(&self, place: BlockPlace) -> Result<Block, FetchError> {
-        let waiting = Arc::new(Waiting::default());
-        let receiver: Arc<dyn Receiver> = Arc::<Waiting>::clone(&waiting);
+        let waiting = Arc::new(BlockingReceiver::default());
+        let receiver: Arc<dyn BlockReceiver> = Arc::<BlockingReceiver>::clone(&waiting);
         self.request(place, BLOCK_BYTES, &receiver, 0);
         let mut answer = lock(&waiting.answer);
         loop {
@@ -244,7 +244,7 @@ impl Store {
 
     /// Current figures.
     #[must_use]
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> StoreCounters {
         let shared = &*self.shared;
         let state = shared.lock();
         let (frames, bytes) = (state.local.frames(), state.local.bytes());
@@ -255,7 +255,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for BlockStore {
     fn drop(&mut self) {
         self.shared.lock().has_ended = true;
         self.shared.work.notify_all();
@@ -382,12 +382,12 @@ impl Shared {
 
 /// A receiver for one thread that waits.
 #[derive(Default)]
-struct Waiting {
+struct BlockingReceiver {
     answer: Mutex<Option<Result<Block, FetchError>>>,
     has_come: Condvar,
 }
 
-impl Receiver for Waiting {
+impl BlockReceiver for BlockingReceiver {
     fn receive(&self, _index: usize, block: Result<Block, FetchError>) {
         *lock(&self.answer) = Some(block);
         self.has_come.notify_one();

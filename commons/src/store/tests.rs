@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 
 /// An origin with made-up blocks, which can be held.
 #[derive(Default)]
-struct Made {
+struct HeldOrigin {
     fetches: Mutex<HashMap<u64, u64>>,
     is_held: Mutex<bool>,
     changed: Condvar,
@@ -16,7 +16,7 @@ struct Made {
     started: AtomicU64,
 }
 
-impl Made {
+impl HeldOrigin {
     fn hold(&self, is_held: bool) {
         *lock(&self.is_held) = is_held;
         self.changed.notify_all();
@@ -27,9 +27,9 @@ impl Made {
     }
 }
 
-struct Shareable(Arc<Made>);
+struct SharedOrigin(Arc<HeldOrigin>);
 
-impl Origin for Shareable {
+impl BlockOrigin for SharedOrigin {
     fn fetch(&self, place: &BlockPlace, _deadline: Instant) -> Result<Vec<u8>, FetchError> {
         self.0.started.fetch_add(1, Ordering::SeqCst);
         let mut held = lock(&self.0.is_held);
@@ -61,22 +61,22 @@ fn place(row: u64, index: u64) -> BlockPlace {
     }
 }
 
-fn started(local_blocks: u64, timeout: Duration) -> (Arc<Made>, Store) {
-    let made = Arc::new(Made::default());
-    let settings = Settings {
+fn started(local_blocks: u64, timeout: Duration) -> (Arc<HeldOrigin>, BlockStore) {
+    let made = Arc::new(HeldOrigin::default());
+    let settings = StoreSettings {
         local_bytes: local_blocks * BLOCK_BYTES,
         fetchers: 4,
         timeout,
     };
-    let store = Store::start(Box::new(Shareable(made.clone())), settings).unwrap();
+    let store = BlockStore::start(Box::new(SharedOrigin(made.clone())), settings).unwrap();
     (made, store)
 }
 
 const LONG: Duration = Duration::from_secs(600);
 
-struct Told(Mutex<Sender<(usize, Result<Block, FetchError>)>>);
+struct ChannelReceiver(Mutex<Sender<(usize, Result<Block, FetchError>)>>);
 
-impl Receiver for Told {
+impl BlockReceiver for ChannelReceiver {
     fn receive(&self, index: usize, block: Result<Block, FetchError>) {
         let _ = lock(&self.0).send((index, block));
     }
@@ -87,7 +87,7 @@ fn twenty_readers_at_once_fetch_each_block_once() {
     let (made, store) = started(64, LONG);
     made.hold(true);
     let (sender, answers) = channel();
-    let receiver: Arc<dyn Receiver> = Arc::new(Told(Mutex::new(sender)));
+    let receiver: Arc<dyn BlockReceiver> = Arc::new(ChannelReceiver(Mutex::new(sender)));
     for reader in 0..20 {
         for index in 0..8 {
             store.request(place(1, index), 1, &receiver, reader * 8 + index as usize);
@@ -134,7 +134,7 @@ fn other_bytes_are_never_answered_and_a_sound_copy_is_found() {
     // Two readers wait for the same block of two files, of which one is wrong.
     made.hold(true);
     let (sender, answers) = channel();
-    let receiver: Arc<dyn Receiver> = Arc::new(Told(Mutex::new(sender)));
+    let receiver: Arc<dyn BlockReceiver> = Arc::new(ChannelReceiver(Mutex::new(sender)));
     store.request(place(1, 5), 1, &receiver, 0);
     store.request(place(2, 5), 1, &receiver, 1);
     made.hold(false);
