@@ -61,8 +61,8 @@ fn tell(mut stream: UnixStream, status: &MountStatus) -> io::Result<()> {
     stream.write_all(b"\n")
 }
 
-/// Returns the answer of the mount whose socket is `path`: parsed, and as the whole document, since a mount of
-/// another version may report more.
+/// Returns the answer of the mount whose socket is `path`: parsed, and as the whole document, since a mount
+/// of another version may report more.
 ///
 /// # Errors
 /// No mount listens there, or it does not answer.

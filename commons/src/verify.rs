@@ -39,8 +39,8 @@ pub struct FileFault {
     pub blocks_count: u64,
 }
 
-/// Reads all files of `source` with `threads` threads. `progress` gets the number of bytes of the files that have
-/// been read. A file that could not be read because the source does not work counts as a fault, too.
+/// Reads all files of `source` with `threads` threads. `progress` gets the number of bytes of the files that
+/// have been read. A file that could not be read because the source does not work counts as a fault, too.
 ///
 /// # Errors
 /// The system has no more threads.

@@ -1,5 +1,5 @@
-//! Columns of a catalog, read in place. arrow's own decoder is not used here: it may panic on lengths beyond the
-//! file's end, and decompresses without a limit.
+//! Columns of a catalog, read in place. arrow's own decoder is not used here: it may panic on lengths beyond
+//! the file's end, and decompresses without a limit.
 //!
 //! Each access is checked against the file's length, since another program could change the file.
 
@@ -32,8 +32,8 @@ const TARGET_NODE: usize = 5;
 const BLAKE3_NODE: usize = 6;
 const ITEMS_NODE: usize = 8;
 
-/// Places of a column's buffers among the buffers of a record batch: the bitmap of present values; offsets, if
-/// values differ in length; values.
+/// Places of a column's buffers among the buffers of a record batch: the bitmap of present values; offsets,
+/// if values differ in length; values.
 const PATH: [usize; 2] = [1, 2];
 const KIND: [usize; 2] = [4, 5];
 const MODE: usize = 7;

@@ -1,9 +1,9 @@
-//! The catalog of a sealed folder: one Arrow IPC file with a row per file, directory and symbolic link, sorted
-//! by path. It is read in place, from a memory mapping.
+//! The catalog of a sealed folder: one Arrow IPC file with a row per file, directory and symbolic link,
+//! sorted by path. It is read in place, from a memory mapping.
 //!
-//! A catalog may come from anybody. [`Catalog::open`] checks every row, allocates nothing per row, and names the
-//! row that breaks a rule. Row 0 is the sealed folder itself, with an empty path; a row's inode number is the
-//! row's number plus 1.
+//! A catalog may come from anybody. [`Catalog::open`] checks every row, allocates nothing per row, and names
+//! the row that breaks a rule. Row 0 is the sealed folder itself, with an empty path; a row's inode number is
+//! the row's number plus 1.
 
 mod columns;
 mod error;
@@ -167,8 +167,9 @@ impl Catalog {
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(CatalogError::malformed(path, "it is no regular file"));
         }
-        // SAFETY: `seal` replaces a catalog by renaming another over it, which leaves a mapped file unchanged. Every
-        // later access is checked against the length at this moment, whatever the bytes have become.
+        // SAFETY: `seal` replaces a catalog by renaming another over it, which leaves a mapped file
+        // unchanged. Every later access is checked against the length at this moment, whatever the bytes have
+        // become.
         #[allow(unsafe_code)]
         let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         Self::of(path, Box::new(mapped), pinned)

@@ -29,7 +29,7 @@ pub struct NewEntry {
     pub path: Vec<u8>,
     /// Kind of the entry.
     pub kind: EntryKind,
-    /// Permission bits.
+    /// Permission bits, at most 0o777.
     pub mode: u32,
     /// Time of the last change of the contents, in ns since 1970-01-01 UTC.
     pub mtime_ns: i64,

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 /// First number of blocks ahead.
 const FIRST_WINDOW: u64 = 2;
-/// Distance by which a read may miss the end of the one before and still continue it: the kernel's own readahead
-/// may reorder requests.
+/// Distance by which a read may miss the end of the one before and still continue it: the kernel's own
+/// readahead may reorder requests.
 const SLACK_BYTES: u64 = 1 << 20;
 
 /// Progress of a reader through a file.

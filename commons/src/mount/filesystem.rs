@@ -93,8 +93,8 @@ impl FileSystem {
         }
     }
 
-    /// Calls `add` for the entries of a directory from `offset` on, with the offset after each, until it returns
-    /// true.
+    /// Calls `add` for the entries of a directory from `offset` on, with the offset after each, until it
+    /// returns true.
     fn list(
         &self,
         directory: &CatalogEntry<'_>,

@@ -27,8 +27,8 @@ pub(super) fn check_mount_point(point: &Path) -> Result<(), MountError> {
     }
 }
 
-/// Lets the kernel read further ahead of sequential readers. A FUSE server can only lower the kernel's default
-/// itself.
+/// Lets the kernel read further ahead of sequential readers. A FUSE server can only lower the kernel's
+/// default itself.
 pub(super) fn enlarge_readahead(point: &Path) -> io::Result<()> {
     let device = stat(point)?.st_dev;
     let (major, minor) = (major(device), minor(device));

@@ -44,7 +44,7 @@ pub enum SealError {
     OutputInside {
         /// Path of the catalog.
         output: PathBuf,
-        /// Sealed folder.
+        /// Folder that is sealed.
         folder: PathBuf,
     },
     /// The output's path has no file name.

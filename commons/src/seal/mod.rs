@@ -32,8 +32,8 @@ pub struct SealedFolder {
     pub totals: CatalogTotals,
 }
 
-/// Seals `folder` into the catalog `output`, with `threads` threads. `progress` gets the number of bytes that are
-/// to be read, and then of those that have been read.
+/// Seals `folder` into the catalog `output`, with `threads` threads. `progress` gets the number of bytes that
+/// are to be read, and then of those that have been read.
 ///
 /// # Errors
 /// [`SealError`], which names the path. A catalog that exists at `output` then stays as it was.

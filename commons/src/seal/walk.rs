@@ -140,7 +140,8 @@ fn kind_of(kind: FileType) -> Result<EntryKind, &'static str> {
     }
 }
 
-/// Checks that every entry is still as it was found: an entry that was added or removed changed its directory.
+/// Checks that every entry is still as it was found: an entry that was added or removed changed its
+/// directory.
 pub(super) fn check_unchanged(folder: &Path, found: &[FolderEntry]) -> Result<(), SealError> {
     for one in found {
         let path = one.path(folder);

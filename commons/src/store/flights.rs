@@ -18,7 +18,7 @@ pub(super) struct Waiter {
     pub(super) deadline: Instant,
 }
 
-/// All fetches.
+/// All fetches that wait or are under way.
 #[derive(Default)]
 pub(super) struct Flights {
     flights: HashMap<Hash, Flight>,
@@ -101,8 +101,8 @@ impl Flights {
             .any(|flight| !flight.waiters.is_empty())
     }
 
-    /// Removes and returns the requests whose deadline is `now` or earlier. A fetch that is under way goes on, for
-    /// later requests; one that is not is dropped.
+    /// Removes and returns the requests whose deadline is `now` or earlier. A fetch that is under way goes
+    /// on, for later requests; one that is not is dropped.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Waiter> {
         let mut expired = Vec::new();
         self.flights.retain(|_, flight| {

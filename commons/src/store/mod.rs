@@ -1,8 +1,8 @@
 //! Blocks in local memory, and the fetches of blocks that are not there.
 //!
-//! A request is answered through a [`BlockReceiver`], so that no thread waits for a slow origin on a reader's behalf.
-//! However many readers request a block at once, it is fetched once. Every fetched block is hashed, whatever its
-//! origin, before a receiver gets it.
+//! A request is answered through a [`BlockReceiver`], so that no thread waits for a slow origin on a reader's
+//! behalf. However many readers request a block at once, it is fetched once. Every fetched block is hashed,
+//! whatever its origin, before a receiver gets it.
 
 mod complaints;
 mod counters;
@@ -87,8 +87,8 @@ pub trait BlockOrigin: Send + Sync + 'static {
 
 /// Recipient of requested blocks.
 pub trait BlockReceiver: Send + Sync {
-    /// Takes the answer to the request that was made with `index`. It may come before the request returns, and
-    /// from any thread.
+    /// Takes the answer to the request that was made with `index`. It may come before the request returns,
+    /// and from any thread.
     fn receive(&self, index: usize, block: Result<Block, FetchError>);
 }
 
@@ -167,8 +167,8 @@ impl BlockStore {
         Ok(store)
     }
 
-    /// Requests a block, of which the reader uses `used_bytes`. `receiver` gets the answer, at once if the block
-    /// is in local memory.
+    /// Requests a block, of which the reader uses `used_bytes`. `receiver` gets the answer, at once if the
+    /// block is in local memory.
     pub fn request(
         &self,
         place: BlockPlace,
@@ -203,8 +203,8 @@ impl BlockStore {
         }
     }
 
-    /// Fetches a block before a reader requests it, unless it is in local memory or under way, or too many blocks
-    /// are being fetched ahead.
+    /// Fetches a block before a reader requests it, unless it is in local memory or under way, or too many
+    /// blocks are being fetched ahead.
     pub fn fetch_ahead(&self, place: BlockPlace) {
         let shared = &*self.shared;
         let mut state = shared.lock();
@@ -242,7 +242,7 @@ impl BlockStore {
         }
     }
 
-    /// Current figures.
+    /// Returns the figures since the start.
     #[must_use]
     pub fn counters(&self) -> StoreCounters {
         let shared = &*self.shared;

@@ -146,7 +146,8 @@ impl Mounted {
         succeed(commons().args(["status", "--socket"]).arg(&self.socket))
     }
 
-    /// Ends the program as the service manager does; returns its remaining lines. Nothing is mounted afterwards.
+    /// Ends the program as the service manager does; returns its remaining lines. Nothing is mounted
+    /// afterwards.
     pub(super) fn end(mut self) -> Vec<String> {
         let (code, said) = self.running.take().unwrap().end();
         assert_eq!(code, Some(0), "{said:?}");

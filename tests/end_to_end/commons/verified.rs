@@ -1,4 +1,4 @@
-//! `gleaner-commons verify`.
+//! Files that `gleaner-commons verify` finds.
 
 use super::stage::{BLOCK, Stage, commons};
 use gleaner_harness::Random;
