@@ -15,7 +15,7 @@ use crate::store::{BlockStore, StoreSettings};
 use filesystem::FileSystem;
 use fuser::{MountOption, Session, SessionACL};
 use gleaner_daemon::notify::ServiceManager;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -52,13 +52,14 @@ pub struct MountOptions {
     pub socket: PathBuf,
 }
 
-/// Mounts, and returns once the file system is unmounted: after SIGTERM, SIGINT, or umount(8).
+/// Mounts, and returns once the file system is unmounted: after SIGTERM, SIGINT or SIGHUP (a closed terminal),
+/// or by umount(8).
 ///
 /// # Errors
 /// [`MountError`]
 pub fn run(options: &MountOptions) -> Result<(), MountError> {
     let (mut end, on_signal) = UnixStream::pair().map_err(MountError::System)?;
-    for signal in [SIGTERM, SIGINT] {
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
         let pipe = on_signal.try_clone().map_err(MountError::System)?;
         signal_hook::low_level::pipe::register(signal, pipe).map_err(MountError::System)?;
     }

@@ -26,6 +26,8 @@ pub(super) struct Flights {
     wanted: VecDeque<Hash>,
     /// Blocks that nobody waited for when they were queued.
     ahead: VecDeque<Hash>,
+    /// Number of fetches under way that nobody waited for when they began.
+    ahead_under_way: usize,
 }
 
 /// A fetch of a block.
@@ -34,6 +36,8 @@ struct Flight {
     waiters: Vec<Waiter>,
     /// True once a thread fetches the block.
     is_under_way: bool,
+    /// True if nobody waited for the block when its fetch began.
+    is_ahead: bool,
 }
 
 impl Flights {
@@ -44,6 +48,7 @@ impl Flights {
             place: waiter.place,
             waiters: Vec::new(),
             is_under_way: false,
+            is_ahead: false,
         });
         let is_new = flight.waiters.is_empty() && !flight.is_under_way;
         flight.waiters.push(waiter);
@@ -62,6 +67,7 @@ impl Flights {
             place,
             waiters: Vec::new(),
             is_under_way: false,
+            is_ahead: false,
         };
         self.flights.insert(place.hash, flight);
         self.ahead.push_back(place.hash);
@@ -73,15 +79,21 @@ impl Flights {
         self.ahead.len()
     }
 
-    /// Begins the next fetch: its block, and the latest time at which a reader still waits for it.
-    pub(super) fn take_off(&mut self) -> Option<(BlockPlace, Option<Instant>)> {
+    /// Begins the next fetch: its block, and the latest time at which a reader still waits for it. At most
+    /// `most_ahead` fetches that nobody waits for are under way at one time.
+    pub(super) fn take_off(&mut self, most_ahead: usize) -> Option<(BlockPlace, Option<Instant>)> {
         loop {
-            let next = self.wanted.pop_front();
-            let hash = next.or_else(|| self.ahead.pop_front())?;
+            let hash = match self.wanted.pop_front() {
+                Some(hash) => hash,
+                None if self.ahead_under_way < most_ahead => self.ahead.pop_front()?,
+                None => return None,
+            };
             // A block that was queued ahead and then requested is in both queues.
             let waiting = self.flights.get_mut(&hash);
             if let Some(flight) = waiting.filter(|flight| !flight.is_under_way) {
                 flight.is_under_way = true;
+                flight.is_ahead = flight.waiters.is_empty();
+                self.ahead_under_way += usize::from(flight.is_ahead);
                 let deadlines = flight.waiters.iter().map(|waiter| waiter.deadline);
                 return Some((flight.place, deadlines.max()));
             }
@@ -90,8 +102,11 @@ impl Flights {
 
     /// Ends the fetch of a block; returns the requests that wait for it.
     pub(super) fn land(&mut self, hash: &Hash) -> Vec<Waiter> {
-        let flight = self.flights.remove(hash);
-        flight.map(|flight| flight.waiters).unwrap_or_default()
+        let Some(flight) = self.flights.remove(hash) else {
+            return Vec::new();
+        };
+        self.ahead_under_way -= usize::from(flight.is_ahead);
+        flight.waiters
     }
 
     /// Returns true if a request waits.

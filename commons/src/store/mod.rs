@@ -278,7 +278,9 @@ impl Shared {
             if state.has_ended {
                 return;
             }
-            let Some((place, deadline)) = state.flights.take_off() else {
+            // The other threads stay free for readers that wait.
+            let most_ahead = self.settings.fetchers.div_ceil(2);
+            let Some((place, deadline)) = state.flights.take_off(most_ahead) else {
                 state = wait(&self.work, state);
                 continue;
             };

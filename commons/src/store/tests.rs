@@ -12,7 +12,7 @@ struct HeldOrigin {
     changed: Condvar,
     /// Rows whose bytes are wrong.
     wrong: Mutex<Vec<u64>>,
-    /// Rows whose fetch hangs until the origin is dropped or released.
+    /// Number of fetches that have begun.
     started: AtomicU64,
 }
 
@@ -195,6 +195,26 @@ fn what_is_fetched_ahead_is_bounded_and_waits_for_readers() {
     assert!(store.read(place(1, 999)).is_ok());
     assert_eq!(started(3, LONG).1.most_blocks_ahead(), 0);
     assert_eq!(store.most_blocks_ahead(), 32);
+}
+
+#[test]
+fn hanging_fetches_ahead_leave_threads_to_readers() {
+    let (origin, store) = started(4096, LONG);
+    origin.hold(true);
+    for index in 0..40 {
+        store.fetch_ahead(place(1, index));
+    }
+    let (sender, answers) = channel();
+    let receiver: Arc<dyn BlockReceiver> = Arc::new(ChannelReceiver(Mutex::new(sender)));
+    store.request(place(1, 99), 1, &receiver, 0);
+    store.request(place(1, 98), 1, &receiver, 1);
+    wait_for("two fetches ahead and two for readers", || {
+        origin.started.load(Ordering::SeqCst) == 4
+    });
+    origin.hold(false);
+    assert!(answers.iter().take(2).all(|(_, block)| block.is_ok()));
+    wait_for("all blocks", || store.counters().frames_count == 42);
+    assert_eq!(store.counters().fetched_blocks_count, 42);
 }
 
 #[test]
