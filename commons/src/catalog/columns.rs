@@ -291,6 +291,9 @@ impl Batch {
     }
 }
 
+/// Checks the type of a column.
+type TypeCheck = fn(&Field<'_>) -> bool;
+
 /// Checks that the schema is a catalog's.
 fn check_schema(schema: Schema<'_>) -> Result<(), Fault> {
     if schema.endianness() != Endianness::Little {
@@ -312,7 +315,7 @@ fn check_schema(schema: Schema<'_>) -> Result<(), Fault> {
     if value(BLOCK_BYTES_KEY).and_then(|bytes| bytes.parse().ok()) != Some(BLOCK_BYTES) {
         return Err(format!("its blocks do not have {BLOCK_BYTES} bytes"));
     }
-    let columns: [(&str, fn(&Field<'_>) -> bool); 8] = [
+    let columns: [(&str, TypeCheck); 8] = [
         ("path", |f| f.type_type() == Type::Binary),
         ("kind", |f| f.type_type() == Type::Utf8),
         ("mode", |f| is_integer(f, 32, false)),
