@@ -5,7 +5,8 @@
 //!                                               forecasts: learnt first ─┘
 //! ```
 //!
-//! Scenarios of global memory have neither clusters nor parts: `global_memory`.
+//! Scenarios of global memory and of memory servers have neither clusters nor parts: `global_memory`,
+//! `servers`.
 //!
 //! With `--part`, only some of the runs are simulated, and their results are written as a part, which
 //! `gleaner merge` reads.
@@ -16,6 +17,7 @@ mod global_memory;
 mod page;
 mod result_files;
 mod scenario;
+mod servers;
 mod text;
 
 use crate::report;
@@ -23,6 +25,7 @@ use crate::tables::plain;
 use anyhow::{Context, bail};
 use args::Simulate;
 use gleaner_simulator::gms::ScenarioFile;
+use gleaner_simulator::servers::ScenarioFile as ServersFile;
 use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -47,6 +50,9 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
     }
     if ScenarioFile::is_of_gms(&found.text) {
         return global_memory::run(&found, args, output);
+    }
+    if ServersFile::is_of_servers(&found.text) {
+        return servers::run(&found, args, output);
     }
     refuse_outputs(&args.results)?;
     refuse_folder(args.output.as_deref())?;

@@ -36,5 +36,8 @@ pub use measures::{MEASURES, Measure};
 pub use outcome::{Outcome, OwnerReturn, PageIns};
 pub use owners::{RoomChange, room_changes};
 pub use rows::{Row, Spread, rows, runs, simulate};
-pub use scenario::{FullServers, PAGE_BYTES, Scenario};
+pub use scenario::{FullServers, Scenario};
 pub use shipped::SHIPPED;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;

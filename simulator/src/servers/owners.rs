@@ -1,6 +1,6 @@
 //! Owners: a server's room changes while the simulation runs.
 
-use super::scenario::PAGE_BYTES;
+use super::PAGE_BYTES;
 use crate::event::MS;
 use crate::hosts::{Presence, Timeline};
 use gleaner_schemas::lending::Mode;

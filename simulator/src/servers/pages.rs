@@ -31,6 +31,8 @@ pub(super) struct Page {
     pub(super) known: Option<usize>,
     /// True if the client's disk has the page.
     pub(super) is_on_disk: bool,
+    /// True while a dormant server sends the page to its new place; until then it is not evicted.
+    pub(super) is_moving: bool,
 }
 
 /// Room of a server.
@@ -69,6 +71,7 @@ impl Pages {
                 second: None,
                 known: None,
                 is_on_disk: scenario.has_disk_copy,
+                is_moving: false,
             };
             pages.extend(std::iter::repeat_n(
                 page,
@@ -113,6 +116,11 @@ impl Pages {
     /// Numbers of a client's pages.
     pub(super) fn of_client(&self, client: usize) -> std::ops::Range<usize> {
         self.first[client]..self.first[client + 1]
+    }
+
+    /// Number of all pages.
+    pub(super) fn len(&self) -> usize {
+        self.pages.len()
     }
 
     pub(super) fn servers(&self) -> usize {
@@ -241,10 +249,9 @@ impl Pages {
             FullServers::FixedParts => (client, self.first[client]),
             FullServers::SharedLru => (0, 0),
         };
-        let coldest = self
-            .orders
-            .get(order)
-            .and_then(|order| order.coldest().next());
+        let may_leave = |number: &u32| !self.pages[first + *number as usize].is_moving;
+        let order = self.orders.get(order);
+        let coldest = order.and_then(|order| order.coldest().find(may_leave));
         let Some(coldest) = coldest else {
             return false;
         };

@@ -1,5 +1,6 @@
 //! Settings of simulated clients and servers.
 
+use super::PAGE_BYTES;
 use super::error::ServersError;
 use super::owners::RoomChange;
 use gleaner_policy::choice::Choice;
@@ -7,8 +8,6 @@ use gleaner_policy::shutdown::{Forwarding, Shutdown};
 use gleaner_schemas::curve::Curve;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a page.
-pub const PAGE_BYTES: u64 = 4096;
 /// Most clients, and most servers.
 const MOST_HOSTS: u64 = 1_000;
 /// Most pages of all clients together.

@@ -156,6 +156,7 @@ fn one_order_of_all_pages_answers_more_than_fixed_parts() {
             disk_read_us: 100,
             servers: 1,
             server_pages: 1_000,
+            length_ms: 600_000,
             ..Scenario::default()
         };
         let outcome = simulate(&scenario, 1).unwrap();
@@ -164,6 +165,28 @@ fn one_order_of_all_pages_answers_more_than_fixed_parts() {
     // Fixed parts of 500 pages: 500 of 1,600, and all of 200. One order: 800 of 1,600 at most.
     assert!((0.6..0.72).contains(&fixed), "{fixed}");
     assert!(shared > fixed, "{shared} {fixed}");
+}
+
+#[test]
+fn a_curve_gives_the_rates_of_a_client() {
+    use gleaner_schemas::curve::{Curve, FaultPoint};
+    let point = |memory_pages, reuse_count, write_backs_count| FaultPoint {
+        memory_pages,
+        reuse_count,
+        write_backs_count,
+    };
+    let curve = Curve {
+        native_cpu_s: 2.0,
+        footprint_pages: 100,
+        faults: vec![point(25, 900, 90), point(50, 400, 40), point(100, 0, 0)],
+        ..Curve::default()
+    };
+    let scenario = Scenario::default().with_curve(&curve, 0.5);
+    assert_eq!(
+        (scenario.page_ins_per_s, scenario.page_outs_per_s),
+        (200.0, 20.0)
+    );
+    assert_eq!(scenario.client_pages, [50]);
 }
 
 #[test]

@@ -6,12 +6,13 @@
 mod requests;
 mod shutdowns;
 
+use super::PAGE_BYTES;
 use super::error::ServersError;
 use super::laws::BrokenLaw;
 use super::machine::{Machine, transfer};
 use super::outcome::{Outcome, OwnerReturn, PageIns};
 use super::pages::{Home, Pages};
-use super::scenario::{PAGE_BYTES, Scenario};
+use super::scenario::Scenario;
 use crate::event::{MS, Queue, SECOND};
 use gleaner_policy::choice::{Chooser, PageServer};
 use gleaner_policy::shutdown::{Preparation, Shutdown};
@@ -115,7 +116,6 @@ pub(super) struct Model<'a> {
     queue: Queue<Scheduled>,
     dice: ChaCha8Rng,
     leaving: Vec<Leaving>,
-    is_moving: Vec<bool>,
     sent_bytes: u64,
     received_bytes: u64,
     begun: u64,
@@ -129,7 +129,6 @@ impl<'a> Model<'a> {
     pub(super) fn new(scenario: &'a Scenario, seed: u64) -> Self {
         let pages = Pages::new(scenario);
         let (clients, servers) = (scenario.clients as usize, scenario.servers as usize);
-        let pages_count = pages.iter().count();
         let mut model = Self {
             scenario,
             pages,
@@ -138,7 +137,6 @@ impl<'a> Model<'a> {
             queue: Queue::default(),
             dice: ChaCha8Rng::seed_from_u64(seed),
             leaving: vec![Leaving::default(); servers],
-            is_moving: vec![false; pages_count],
             sent_bytes: 0,
             received_bytes: 0,
             begun: 0,

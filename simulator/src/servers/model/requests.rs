@@ -25,7 +25,7 @@ impl Model<'_> {
         };
         if is_write {
             let is_new = self.draw() < scenario.new_page_share;
-            if is_new && !self.is_moving[page] {
+            if is_new && !self.pages.get(page).is_moving {
                 self.pages.leave(page, Home::Client);
                 self.pages.drop_second(page);
                 self.pages.learn(page);

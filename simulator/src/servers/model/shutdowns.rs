@@ -1,10 +1,11 @@
 //! Shutdowns: the pages of a server whose owner returns.
 
 use super::{Model, Scheduled};
+use crate::servers::PAGE_BYTES;
 use crate::servers::outcome::OwnerReturn;
 use crate::servers::pages::Home;
-use crate::servers::scenario::PAGE_BYTES;
 use gleaner_policy::shutdown::{Forwarding, OtherPlaces, PageMove, Shutdown};
+use std::collections::VecDeque;
 
 impl Model<'_> {
     /// An owner changes the room of a server.
@@ -30,13 +31,13 @@ impl Model<'_> {
             owner_disk_bytes: 0,
         });
         self.drop_seconds(server, now_ns);
-        let wanted = self
-            .pages
-            .excess(server)
-            .saturating_sub(self.leaving[server].in_flight);
-        let is_here = |at: usize| self.pages.get(at).home == Home::Server(server);
-        let pages = (0..self.is_moving.len()).filter(|at| is_here(*at) && !self.is_moving[*at]);
-        let queue = pages.take(wanted as usize).collect();
+        let is_here = |at: &usize| self.pages.get(*at).home == Home::Server(server);
+        let is_moving = |at: &usize| self.pages.get(*at).is_moving;
+        let here = || (0..self.pages.len()).filter(is_here);
+        let moving = here().filter(is_moving).count();
+        let wanted = (self.pages.excess(server) as usize).saturating_sub(moving);
+        let pages = here().filter(|at| !is_moving(at));
+        let queue: VecDeque<usize> = pages.take(wanted).collect();
         self.leaving[server].queue = queue;
         self.move_pages(server, now_ns);
         if self.scenario.shutdown == Shutdown::AtOnce {
@@ -51,7 +52,7 @@ impl Model<'_> {
     /// Drops second copies and reservations at a server, as far as it exceeds its room, and makes others
     /// elsewhere.
     fn drop_seconds(&mut self, server: usize, now_ns: u64) {
-        for page in 0..self.is_moving.len() {
+        for page in 0..self.pages.len() {
             if self.pages.excess(server) == 0 {
                 return;
             }
@@ -174,7 +175,7 @@ impl Model<'_> {
             to,
             is_sent,
         };
-        self.is_moving[page] = true;
+        self.pages.get_mut(page).is_moving = true;
         self.leaving[from].in_flight += 1;
         if is_sent {
             self.count_shutdown(from, moved.bytes(), now_ns);
@@ -186,7 +187,7 @@ impl Model<'_> {
 
     /// A page has reached its new place, unless its client has given it another place meanwhile.
     pub(super) fn moved(&mut self, page: usize, from: usize, to: Home, now_ns: u64) {
-        self.is_moving[page] = false;
+        self.pages.get_mut(page).is_moving = false;
         self.leaving[from].in_flight -= 1;
         let is_still_there = self.pages.get(page).home == Home::Server(from);
         match to {
