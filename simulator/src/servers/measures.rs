@@ -27,14 +27,16 @@ macro_rules! measures {
 }
 
 measures! {
-    "owner_ms", "owner, ms", "time until 99 % of the reclaimed memory is the owner's, longest of the returns" =>
+    "owner_ms", "owner, ms",
+        "time until 99 % of the reclaimed memory is the owner's, longest of the returns" =>
         |of| {
             let times = of.returns.iter().filter_map(|owner| owner.owner_ns);
             times.max().map(|ns| ns as f64 / 1e6)
         };
     "shutdown_network_bytes", "network, bytes", "bytes that shutdowns send in their first 10 s" =>
         |of| Some(of.returns.iter().map(|owner| owner.network_bytes).sum::<u64>() as f64);
-    "owner_disk_bytes", "owner's disk, bytes", "bytes on the disks of servers in the first 10 s of their shutdowns" =>
+    "owner_disk_bytes", "owner's disk, bytes",
+        "bytes on the disks of servers in the first 10 s of their shutdowns" =>
         |of| Some(of.returns.iter().map(|owner| owner.owner_disk_bytes).sum::<u64>() as f64);
     "p50_us", "p50, us", "median page-in before the first owner's return" =>
         |of| quantile(&of.before, 0.5);
@@ -42,7 +44,8 @@ measures! {
         |of| quantile(&of.before, 0.99);
     "during_p50_us", "p50 during, us", "median page-in in the first 10 s after the owner's return" =>
         |of| quantile(&of.during, 0.5);
-    "during_p99_us", "p99 during, us", "99th percentile of page-ins in the first 10 s after the owner's return" =>
+    "during_p99_us", "p99 during, us",
+        "99th percentile of page-ins in the first 10 s after the owner's return" =>
         |of| quantile(&of.during, 0.99);
     "after_p50_us", "p50 after, us", "median of later page-ins" =>
         |of| quantile(&of.after, 0.5);
