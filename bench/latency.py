@@ -30,6 +30,7 @@ WITHOUT_LINK = ("zram", "disk")
 PATTERNS = {"randread": "random reads", "read": "sequential reads", "randwrite": "random writes", "write": "sequential writes"}
 HOSTS = ["client", "engine", "server"]
 BINS_PER_DECADE = 50
+CACHED_WRITES = 1000
 
 
 @contextlib.contextmanager
@@ -101,9 +102,11 @@ def fio(words: list, size_bytes: int, *options: str) -> dict[int, int]:
     return {int(ns): count for ns, count in found["lat_ns"]["bins"].items() if count}
 
 
-def cases(words: list, size_bytes: int, args: argparse.Namespace) -> dict[str, dict[int, int]]:
-    options = ["--bs=4k", "--iodepth=1", "--time_based", f"--runtime={args.seconds}", "--lat_percentiles=1", "--clat_percentiles=0", "--norandommap"]
-    return {rw: fio(words, size_bytes, f"--rw={rw}", *options) for rw in PATTERNS}
+def cases(words: list, size_bytes: int, args: argparse.Namespace, is_cached: bool = False) -> dict[str, dict[int, int]]:
+    options = ["--bs=4k", "--iodepth=1", f"--runtime={args.seconds}", "--lat_percentiles=1", "--clat_percentiles=0", "--norandommap"]
+    # Written to the page cache in a second, random pages would keep the modelled disk busy for an hour.
+    ends = {rw: f"--number_ios={CACHED_WRITES}" if is_cached and rw.endswith("write") else "--time_based" for rw in PATTERNS}
+    return {rw: fio(words, size_bytes, f"--rw={rw}", ends[rw], *options) for rw in PATTERNS}
 
 
 def faults(args: argparse.Namespace, program: Path) -> dict[int, int]:
@@ -143,7 +146,7 @@ def measure(network: Network, link: str, path: str, folder: Path, args: argparse
         if path == "zram":
             fio(block(device, True), size_bytes, "--rw=write", "--bs=1m", "--lat_percentiles=1")
         for access in ("direct", "cached"):
-            for rw, bins in cases(block(device, access == "direct"), size_bytes, args).items():
+            for rw, bins in cases(block(device, access == "direct"), size_bytes, args, access == "cached").items():
                 yield access, rw, bins
 
 
