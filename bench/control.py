@@ -36,13 +36,15 @@ def arithmetic() -> dict[str, int]:
 def measured(servers: int, clients: int, folder: Path, args: argparse.Namespace) -> dict:
     names = {"server": [f"server{n}" for n in range(servers)], "client": [f"client{n}" for n in range(clients)]}
     with Network(names["client"] + names["server"]) as network, contextlib.ExitStack() as stack:
-        urls = []
-        for server in names["server"]:
-            address, port = network.listen(server)
-            serve = [args.programs / "gleaner-memoryd", "standalone", f"{args.size_mib * clients}MiB", "--listen", f"{address}:{port}"]
-            urls.append(stack.enter_context(network.serving(server, names["client"][0], network.url(server), *serve)))
         sockets = []
-        for client in names["client"]:
+        for number, client in enumerate(names["client"]):
+            urls = []
+            for server in names["server"]:
+                # A standalone memory server has one export, and an export has one client.
+                address, port = network.listen(server)
+                port += 100 * number
+                serve = [args.programs / "gleaner-memoryd", "standalone", f"{args.size_mib}MiB", "--listen", f"{address}:{port}"]
+                urls.append(stack.enter_context(network.serving(server, client, f"nbd://{address}:{port}", *serve)))
             socket = folder / f"{client}.sock"
             words = ["run", "--size", f"{args.size_mib}MiB", "--disk-folder", "none", "--listen", socket, "--status-socket", f"{socket}.status"]
             words += [word for url in urls for word in ("--server", url)]
