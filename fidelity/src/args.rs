@@ -20,12 +20,14 @@ pub(crate) enum Paper {
     FeltenZahorjan,
     /// Global memory management (1995), by simulations of its cluster
     Gms,
+    /// Distributed adaptive network memory engine (2006), by results of benches
+    Anemone,
 }
 
 /// Compare a paper's figures with ours.
 ///
 /// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the paper's
-/// cluster is simulated with each seed. Otherwise, for each seed, both clusters of Acharya & Setia are generated
+/// cluster is simulated with each seed. With --paper anemone, the results of benches (--measured) are compared. Otherwise, for each seed, both clusters of Acharya & Setia are generated
 /// (`gleaner synth`) and analysed (`gleaner analyze`). For each figure of the paper, the output has the mean over the
 /// seeds, spread, error, and whether the figure was calibrated, derived or predicted. --simulate also runs the study's
 /// programs on the clusters. The datasets are removed at the end.
@@ -39,6 +41,7 @@ pub(crate) enum Paper {
   gleaner fidelity --paper felten-zahorjan
   gleaner fidelity --paper gms --seeds 10
   gleaner fidelity --paper gms --seeds 2 --item 'Figure 9'
+  gleaner fidelity --paper anemone --measured out/bench/latency.json --measured out/bench/control.json
 
 20 seeds take some minutes; simulating a week of three seeds takes as long. A figure holds if our mean rounds to the printed figure, or if the printed figure lies in the \
 interval of the seeds. Meaning and limits of the figures: traces/published/README.md.")]
@@ -74,6 +77,9 @@ pub struct Fidelity {
     /// Folder for the temporary datasets, about 100 MB [default: the system's folder for temporary files].
     #[arg(long, value_name = "DIR")]
     pub(crate) work: Option<PathBuf>,
+    /// Result that a bench wrote with --json (repeatable): of bench/latency.py, programs.py, window.py, control.py.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) measured: Vec<PathBuf>,
 }
 
 impl Fidelity {
@@ -123,6 +129,15 @@ impl Fidelity {
             ("--simulate", self.simulate.is_some()),
             ("--work", self.work.is_some()),
         ])
+    }
+
+    /// Rejects results of benches, for a paper that is not compared with them.
+    pub(crate) fn refuse_results(&self) -> Result<()> {
+        if self.measured.is_empty() {
+            Ok(())
+        } else {
+            Err(FidelityError::OptionOfBenches)
+        }
     }
 
     fn refuse(given: &[(&'static str, bool)]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `gleaner fidelity`: a paper's printed figures next to ours. Those of Acharya & Setia come from synthetic clusters
-//! modelled on theirs, those of Felten & Zahorjan from their queueing model, and those of Feeley et al. from simulations
-//! of their cluster (`models`).
+//! modelled on theirs, those of Felten & Zahorjan from their queueing model, those of Feeley et al. from simulations
+//! of their cluster, and those of Anemone from the benches (`models`).
 //!
 //! ```text
 //! traces/published ─► figures ─────────────────────────────────┐
@@ -45,10 +45,14 @@ use shapes::Shape;
 /// # Errors
 /// [`FidelityError`].
 pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
+    if args.paper != Paper::Anemone {
+        args.refuse_results()?;
+    }
     match args.paper {
         Paper::AcharyaSetia => synthetic(args),
         Paper::FeltenZahorjan => models::felten_zahorjan(args),
         Paper::Gms => models::global_memory(args),
+        Paper::Anemone => models::anemone(args),
     }
 }
 
