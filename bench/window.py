@@ -108,6 +108,9 @@ def main() -> None:
     print("| window | " + " | ".join(key.replace("_", " ") for key in list(rows[0])[1:]) + " |\n|" + " --- |" * len(rows[0]))
     for row in rows:
         print(f"| {row['window'] or 'adaptive'} | " + " | ".join(str(value) for value in list(row.values())[1:]) + " |")
+    fixed = [row["goodput_mib_per_s"] for row in rows if row["window"]]
+    if fixed and (adaptive := next((row for row in rows if not row["window"]), None)):
+        print(f"\nadaptive over the best fixed window: {adaptive['goodput_mib_per_s'] / max(fixed):.3f} (aim: 0.95)")
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps({"window": {"queue_kib": args.queue_kib, "rows": rows}}, indent=1))

@@ -26,11 +26,12 @@ pub(crate) enum Paper {
 
 /// Compare a paper's figures with ours.
 ///
-/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the paper's
-/// cluster is simulated with each seed. With --paper anemone, the results of benches (--measured) are compared. Otherwise, for each seed, both clusters of Acharya & Setia are generated
-/// (`gleaner synth`) and analysed (`gleaner analyze`). For each figure of the paper, the output has the mean over the
-/// seeds, spread, error, and whether the figure was calibrated, derived or predicted. --simulate also runs the study's
-/// programs on the clusters. The datasets are removed at the end.
+/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms,
+/// the paper's cluster is simulated with each seed. With --paper anemone, the results of benches (--measured)
+/// are compared. Otherwise, for each seed, both clusters of Acharya & Setia are generated (`gleaner synth`)
+/// and analysed (`gleaner analyze`). For each figure of the paper, the output has the mean over the seeds,
+/// spread, error, and whether the figure was calibrated, derived or predicted. --simulate also runs the
+/// study's programs on the clusters. The datasets are removed at the end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner fidelity

@@ -520,7 +520,9 @@ mod tests {
             ("{\"window\": 3}", "nbd.json"),
         ] {
             std::fs::write(&path, text).unwrap();
-            let error = Measured::read(std::slice::from_ref(&path)).unwrap_err().to_string();
+            let error = Measured::read(std::slice::from_ref(&path))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(fault), "{error}");
         }
     }
