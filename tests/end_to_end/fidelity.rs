@@ -1,6 +1,8 @@
 //! `gleaner fidelity` prints every figure of the paper beside ours. One figure is computed again with the
 //! commands on which it is based.
 
+mod remote_access;
+
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Notion, Scope};
