@@ -65,12 +65,21 @@ pub struct Pages {
     unused: Vec<u32>,
     limit: u32,
     duplicates: u32,
+    /// Interval in which only the first use of a local page is seen, and the begin of the present one.
+    age_period_ms: i64,
+    period_begun_ms: i64,
 }
 
 impl Pages {
-    /// Directory without pages, for `limit` frames (at most 2³¹).
+    /// Directory without pages, for `limit` frames (at most 2³¹), which sees every use.
     #[must_use]
     pub fn new(limit: u32) -> Self {
+        Self::with_age_period(limit, 0)
+    }
+
+    /// Directory that sees only the first use of a local page in each interval of `age_period_ms`; 0: every use.
+    #[must_use]
+    pub fn with_age_period(limit: u32, age_period_ms: i64) -> Self {
         let limit = limit.min(1 << 31);
         Self {
             frames: Vec::with_capacity(limit as usize),
@@ -80,6 +89,8 @@ impl Pages {
             unused: Vec::new(),
             limit,
             duplicates: 0,
+            age_period_ms,
+            period_begun_ms: i64::MIN,
         }
     }
 
@@ -148,7 +159,8 @@ impl Pages {
     }
 
     /// Records a use by this node at `now_ms`, which makes a global page local. Returns the page's kind
-    /// before, or `None` if the node does not hold the page.
+    /// before, or `None` if the node does not hold the page. The last use of a local page stays as it is if this
+    /// interval has seen a use already.
     #[inline]
     pub fn touch(&mut self, uid: Uid, now_ms: i64) -> Option<Kind> {
         let slot = self.slot(uid)?;
@@ -156,10 +168,20 @@ impl Pages {
         if kind == Kind::Global {
             self.leave_heap(slot);
             self.frames[slot as usize].kind = Kind::Local;
+        } else if self.age_period_ms > 0 && self.is_seen(slot, now_ms) {
+            return Some(kind);
         }
         self.local.touch(slot);
         self.frames[slot as usize].last_use_ms = now_ms;
         Some(kind)
+    }
+
+    /// Returns true if the page's last use lies in the present interval.
+    fn is_seen(&mut self, slot: u32, now_ms: i64) -> bool {
+        if now_ms.saturating_sub(self.period_begun_ms) >= self.age_period_ms {
+            self.period_begun_ms = now_ms - now_ms.rem_euclid(self.age_period_ms);
+        }
+        self.frames[slot as usize].last_use_ms >= self.period_begun_ms
     }
 
     /// Makes the last use of a global page at least `last_use_ms`. Other pages stay as they are.
@@ -391,6 +413,31 @@ impl Pages {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A loop over two pages, one of which was read a second before the other.
+    #[test]
+    fn only_the_first_use_of_a_minute_is_seen() {
+        let mut pages = Pages::with_age_period(2, 60_000);
+        let [a, b] = [1, 2].map(Uid::shared);
+        let page = |uid, last_use_ms| Page {
+            uid,
+            last_use_ms,
+            ..Page::default()
+        };
+        assert!(pages.insert(page(a, 1_000)) && pages.insert(page(b, 2_000)));
+        let uses = |pages: &Pages| [a, b].map(|uid| pages.get(uid).unwrap().last_use_ms);
+        assert_eq!(pages.touch(a, 59_999), Some(Kind::Local));
+        assert_eq!(uses(&pages), [1_000, 2_000], "seen when it was inserted");
+        assert_eq!(pages.oldest_local().unwrap().uid, a);
+        pages.touch(a, 60_000);
+        pages.touch(a, 61_000);
+        assert_eq!(uses(&pages), [60_000, 2_000]);
+        assert_eq!(pages.oldest_local().unwrap().uid, b);
+        pages.touch(b, 119_999);
+        pages.touch(a, 119_999);
+        assert_eq!(uses(&pages), [60_000, 119_999]);
+        assert_eq!(pages.oldest_local().unwrap().uid, a);
+    }
 
     #[derive(Clone, Copy, Debug)]
     enum Step {

@@ -1,6 +1,7 @@
 //! Reasons why a simulation of global memory has no results.
 
 use super::check::Violation;
+use crate::hosts::HostsError;
 
 /// Failure of a simulation of global memory, or of reading its scenario.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,28 @@ pub enum GmsError {
         key: String,
         /// Description of the fault.
         reason: String,
+    },
+    /// A dataset's hosts cannot be read.
+    #[error("dataset {name}")]
+    Hosts {
+        /// Name of the dataset.
+        name: String,
+        /// Error of reading the hosts.
+        source: HostsError,
+    },
+    /// The scenario names a dataset that was not opened.
+    #[error("dataset {name} is not open: name its folder in [datasets], or by --dataset")]
+    NoDataset {
+        /// Name of the dataset.
+        name: String,
+    },
+    /// The clients do not end within the recorded time of the hosts.
+    #[error(
+        "the clients have not ended after the {hours} recorded hours of the hosts: choose fewer counted_faults, or more days"
+    )]
+    TooShort {
+        /// Length of the recorded time.
+        hours: f64,
     },
     /// The clients do not end within the longest simulated time.
     #[error("the clients have not ended after {days} simulated days: choose fewer counted_faults")]

@@ -1,12 +1,26 @@
-//! A scenario of global memory as TOML: `system = "gms"`, settings, and values to try.
+//! A scenario of global memory as TOML: `system = "gms"`, settings, datasets with recorded hosts, and values to try.
 
 use super::error::GmsError;
+use super::recorded::Recorded;
 use super::scenario::Scenario;
+use crate::event::{DAY, MS};
+use crate::hosts::begin;
+use gleaner_policy::global::settings::MemoryPolicy;
 use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use toml::{Table, Value};
 
 /// Most combinations of values and seeds.
 const MOST_RUNS: usize = 100_000;
+/// Longest recorded time, in days.
+const MOST_DAYS: f64 = 100.0;
+/// Key of the dataset among the swept settings.
+const DATASET: &str = "dataset";
+/// Settings of the policy `hash` alone.
+const OF_HASH: [&str; 2] = ["homes", "is_exclusive"];
+/// Value of such a setting in rows of other policies.
+const NO_VALUE: &str = "–";
 
 /// System that a scenario file simulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -27,6 +41,20 @@ pub struct ScenarioFile {
     /// Seeds to run; rows have the median over the seeds, and the range.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
+    /// Folders of datasets by name. Their hosts are the nodes with idle memory, and each dataset is simulated by
+    /// itself. Without datasets, nodes have `idle_frames`.
+    #[serde(default)]
+    pub datasets: BTreeMap<String, PathBuf>,
+    /// Begin of the recorded time: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC; absent: the first day of each
+    /// dataset.
+    #[serde(default, deserialize_with = "begin")]
+    pub from: Option<String>,
+    /// Length of the recorded time in days, in which the clients must end.
+    #[serde(default = "half_a_day")]
+    pub days: f64,
+    /// Nodes with idle memory per client: `clients` follows from `idle_nodes`, and is at least 1. Absent: `clients`
+    /// is as set.
+    pub nodes_per_client: Option<u32>,
     /// Settings of the cluster.
     #[serde(default)]
     pub scenario: Scenario,
@@ -38,9 +66,11 @@ pub struct ScenarioFile {
 /// A combination of the swept values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Values in the order of the swept settings, as text.
+    /// Values in the order of [`ScenarioFile::keys`], as text.
     pub values: Vec<String>,
-    /// Settings with these values.
+    /// Name of the dataset whose hosts are the nodes with idle memory.
+    pub dataset: Option<String>,
+    /// Settings with these values, still without recorded hosts.
     pub scenario: Scenario,
 }
 
@@ -68,11 +98,50 @@ impl ScenarioFile {
         let file: Self = toml::from_str(text).map_err(|e| GmsError::File {
             reason: e.to_string(),
         })?;
-        file.scenario
-            .check()
-            .map_err(|error| at_line(text, error))?;
+        let checked = file.scenario.check().and_then(|()| file.check_recorded());
+        checked.map_err(|error| at_line(text, error))?;
         file.cases()?;
         Ok(file)
+    }
+
+    /// Checks datasets, days and the settings of recorded hosts.
+    ///
+    /// # Errors
+    /// [`GmsError::Setting`] names the setting.
+    pub fn check_recorded(&self) -> Result<(), GmsError> {
+        let wrong = |key, value: String, reason: &str| GmsError::Setting {
+            key,
+            value,
+            reason: reason.to_owned(),
+        };
+        if !(f64::MIN_POSITIVE..=MOST_DAYS).contains(&self.days) {
+            let reason = format!("must be more than 0, and at most {MOST_DAYS}");
+            return Err(wrong("days", self.days.to_string(), &reason));
+        }
+        if self.nodes_per_client == Some(0) {
+            return Err(wrong(
+                "nodes_per_client",
+                "0".to_owned(),
+                "must be at least 1",
+            ));
+        }
+        if !self.datasets.is_empty() {
+            return self.scenario.check_no_other_owners();
+        }
+        let swept = leaves(&self.sweep);
+        let is_swept = swept.iter().any(|(key, _)| key.starts_with("recorded."));
+        if is_swept || self.scenario.recorded != Recorded::default() {
+            let reason =
+                "is for hosts of a dataset: write a table [datasets] with a line NAME = \"FOLDER\"";
+            return Err(wrong("recorded", "…".to_owned(), reason));
+        }
+        Ok(())
+    }
+
+    /// Length of the recorded time, in whole milliseconds.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        (self.days * DAY as f64 / MS as f64).ceil() as u64 * MS
     }
 
     /// Replaces the values to try of a setting, or adds them.
@@ -83,25 +152,30 @@ impl ScenarioFile {
         set(&mut self.sweep, key, Value::Array(values))
     }
 
-    /// Swept settings, as dotted paths.
+    /// Swept settings, as dotted paths; before them `dataset`, if there are datasets.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        leaves(&self.sweep)
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect()
+        let dataset = (!self.datasets.is_empty()).then(|| DATASET.to_owned());
+        let swept = leaves(&self.sweep).into_iter().map(|(key, _)| key);
+        dataset.into_iter().chain(swept).collect()
     }
 
-    /// Every combination of the swept values, the last setting varying fastest.
+    /// Every combination of the swept values, the last setting varying fastest. Settings of the policy `hash` alone are
+    /// not varied under other policies.
     ///
     /// # Errors
     /// [`GmsError::Swept`] names the setting with an invalid value; [`GmsError::Setting`]: a combination is invalid,
     /// or there are too many runs.
     pub fn cases(&self) -> Result<Vec<Case>, GmsError> {
-        let mut cases = vec![Case {
+        let alone = Case {
             values: Vec::new(),
+            dataset: None,
             scenario: self.scenario.clone(),
-        }];
+        };
+        let mut cases: Vec<Case> = match self.datasets.is_empty() {
+            true => vec![alone],
+            false => self.datasets.keys().map(|name| alone.on(name)).collect(),
+        };
         for (key, values) in leaves(&self.sweep) {
             let wrong = |reason: &str| GmsError::Swept {
                 key: key.clone(),
@@ -119,10 +193,39 @@ impl ScenarioFile {
             cases = longer;
         }
         self.check_runs(cases.len())?;
-        for case in &cases {
+        for case in &mut cases {
+            self.set_clients(&mut case.scenario);
             case.scenario.check()?;
+            if case.dataset.is_some() {
+                case.scenario.check_no_other_owners()?;
+            }
         }
+        self.leave_out_repeated(&mut cases);
         Ok(cases)
+    }
+
+    /// Sets the number of clients, if it follows from the number of nodes.
+    pub(super) fn set_clients(&self, scenario: &mut Scenario) {
+        if let Some(nodes) = self.nodes_per_client {
+            scenario.clients = (scenario.idle_nodes / nodes.max(1)).max(1);
+        }
+    }
+
+    /// Leaves out cases that differ only in settings of the policy `hash`, if another policy decides.
+    fn leave_out_repeated(&self, cases: &mut Vec<Case>) {
+        let keys = self.keys();
+        let mut seen: HashSet<Vec<String>> = HashSet::new();
+        cases.retain_mut(|case| {
+            if case.scenario.policy != MemoryPolicy::Hash {
+                let of_hash = keys.iter().map(|key| OF_HASH.contains(&key.as_str()));
+                for (value, is_of_hash) in case.values.iter_mut().zip(of_hash) {
+                    if is_of_hash {
+                        NO_VALUE.clone_into(value);
+                    }
+                }
+            }
+            seen.insert(case.values.clone())
+        });
     }
 
     /// Limits the number of runs: one for each case and seed.
@@ -140,6 +243,15 @@ impl ScenarioFile {
 }
 
 impl Case {
+    /// The same case on a dataset.
+    fn on(&self, dataset: &str) -> Self {
+        Self {
+            values: vec![dataset.to_owned()],
+            dataset: Some(dataset.to_owned()),
+            scenario: self.scenario.clone(),
+        }
+    }
+
     /// The same case with a setting's value.
     fn with(&self, key: &str, value: &Value) -> Result<Self, GmsError> {
         let wrong = |reason: String| GmsError::Swept {
@@ -150,12 +262,21 @@ impl Case {
         set(&mut settings, key, value.clone())?;
         let scenario =
             Scenario::deserialize(settings).map_err(|e| wrong(e.message().to_owned()))?;
-        let shown = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let values = self.values.iter().cloned().chain([shown]).collect();
-        Ok(Self { values, scenario })
+        let values = self.values.iter().cloned().chain([shown(value)]).collect();
+        Ok(Self {
+            values,
+            dataset: self.dataset.clone(),
+            scenario,
+        })
+    }
+}
+
+/// Formats a value for rows: text has no quotes, and a list no brackets.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<String>>().join("+"),
+        other => other.to_string(),
     }
 }
 
@@ -163,15 +284,23 @@ fn one_seed() -> Vec<u64> {
     vec![1]
 }
 
-/// Adds the line of a setting to its error, if the file has the setting.
+const fn half_a_day() -> f64 {
+    0.5
+}
+
+/// Adds the line of a setting, or of its table, to its error, if the file has the setting.
 fn at_line(text: &str, error: GmsError) -> GmsError {
     let GmsError::Setting { key, .. } = &error else {
         return error;
     };
     let last = key.rsplit('.').next().unwrap_or(key);
     let sets = |line: &str| {
-        let key = line.split_once('=').map(|(key, _)| key.trim());
-        key.is_some_and(|key| key.rsplit('.').next() == Some(last))
+        let table = line
+            .trim()
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let key = table.or_else(|| line.split_once('=').map(|(key, _)| key));
+        key.is_some_and(|key| key.trim().rsplit('.').next() == Some(last))
     };
     match text.lines().position(sets) {
         Some(at) => GmsError::Line {

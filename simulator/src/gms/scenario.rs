@@ -5,9 +5,11 @@ use super::costs::Costs;
 use super::error::GmsError;
 use super::owners::OwnerChange;
 use super::programs::Program;
+use super::recorded::{MOST_FRAMES, PAGE_BYTES, Recorded, RecordedHosts};
 use gleaner_policy::global::settings::{MemoryPolicy, Settings, Swap, Victim};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Pages of OO7 that its node cannot hold: the idle memory that the program needs (section 5.5).
 pub const NEEDED_FRAMES: u32 = Program::Oo7.pages() - CLIENT_FRAMES;
@@ -16,8 +18,8 @@ pub const NEEDED_FRAMES: u32 = Program::Oo7.pages() - CLIENT_FRAMES;
 const CLIENT_FRAMES: u32 = 5_120;
 /// Most nodes of a cluster.
 const MOST_NODES: u32 = 10_000;
-/// Most frames of a node: 128 GiB.
-const MOST_FRAMES: u32 = 1 << 24;
+/// Largest frame: 16 MiB.
+const MOST_FRAME_BYTES: u32 = 1 << 24;
 /// Most frames of all nodes together.
 const MOST_FRAMES_IN_ALL: u64 = 1 << 28;
 /// Most changes by owners: the check of the weights looks at all of them for each node.
@@ -52,6 +54,9 @@ pub struct Scenario {
     pub is_exclusive: bool,
     /// Time after which a node reads a page from its source, if the cluster has not answered.
     pub fetch_timeout_ms: u32,
+    /// Interval in which a node sees only the first use of each of its pages, in ms; 0: it sees every use. The paper's
+    /// nodes flush their TLB once a minute (section 4.2).
+    pub age_period_ms: u32,
     /// Programs of the clients, in turn.
     pub programs: Vec<Program>,
     /// Number of clients. Each runs one program.
@@ -85,8 +90,15 @@ pub struct Scenario {
     pub start_ms: u32,
     /// Changes of nodes' idle frames while the simulation runs.
     pub owners: Vec<OwnerChange>,
-    /// Costs of operations.
+    /// Costs of operations on pages of 8 KiB.
     pub costs: Costs,
+    /// Bytes of a frame, a multiple of 8 KiB. Transfers and computing take the time of a frame's pages.
+    pub frame_bytes: u32,
+    /// Rules by which recorded hosts lend frames.
+    pub recorded: Recorded,
+    /// Recorded hosts, which are the nodes with idle memory; `idle_frames` is not used then.
+    #[serde(skip)]
+    pub hosts: Option<Arc<RecordedHosts>>,
 }
 
 impl Default for Scenario {
@@ -102,6 +114,7 @@ impl Default for Scenario {
             homes: settings.homes as u32,
             is_exclusive: settings.is_exclusive,
             fetch_timeout_ms: settings.fetch_timeout_ms as u32,
+            age_period_ms: 60_000,
             programs: vec![Program::Oo7],
             clients: 1,
             client_frames: CLIENT_FRAMES,
@@ -118,6 +131,9 @@ impl Default for Scenario {
             start_ms: 0,
             owners: Vec::new(),
             costs: Costs::default(),
+            frame_bytes: PAGE_BYTES,
+            recorded: Recorded::default(),
+            hosts: None,
         }
     }
 }
@@ -159,21 +175,27 @@ impl Scenario {
             homes: self.homes as usize,
             is_exclusive: self.is_exclusive,
             fetch_timeout_ms: i64::from(self.fetch_timeout_ms),
+            age_period_ms: i64::from(self.age_period_ms),
         }
     }
 
-    /// The same clients without the memory of other nodes.
+    /// The same clients without the memory of other nodes. Settings that make no difference then have their
+    /// defaults, so that scenarios with the same clients give the same result.
     #[must_use]
     pub fn without_cluster(&self) -> Self {
         Self {
             policy: MemoryPolicy::None,
+            fetch_timeout_ms: self.fetch_timeout_ms,
+            programs: self.programs.clone(),
+            clients: self.clients,
+            client_frames: self.client_frames,
+            counted_faults: self.counted_faults,
+            compute_us: self.compute_us,
+            idle_nodes: 0,
             idle_frames: 0,
-            rich_nodes: 0,
-            has_bystanders: false,
-            exchange_ms: 0,
-            start_ms: 0,
-            owners: Vec::new(),
-            ..self.clone()
+            costs: self.costs,
+            frame_bytes: self.frame_bytes,
+            ..Self::default()
         }
     }
 
@@ -219,6 +241,9 @@ impl Scenario {
 
     /// Most frames that a node with idle memory has at any time.
     pub(super) fn most_frames_of(&self, node: u32) -> u64 {
+        if let Some(hosts) = &self.hosts {
+            return hosts.most_frames(node).into();
+        }
         let changes = self.owners.iter().filter(|change| change.node == node);
         let most = changes.map(|change| change.frames).max();
         let idle = most.unwrap_or(0).max(self.idle_frames_of(node));
@@ -271,6 +296,7 @@ impl Scenario {
         within("very_old_ms", self.very_old_ms, 0, 1 << 40)?;
         within("homes", of(self.homes), 1, 2)?;
         within("fetch_timeout_ms", of(self.fetch_timeout_ms), 1, 60_000)?;
+        within("age_period_ms", of(self.age_period_ms), 0, 86_400_000)?;
         let exchanges = of(self.exchange_ms);
         within(
             "exchange_ms",
@@ -289,6 +315,7 @@ impl Scenario {
             + of(self.idle_frames)
             + of(bystanders) * of(self.bystander_pages);
         within("client_frames", frames, 1, MOST_FRAMES_IN_ALL)?;
+        self.check_recorded(within)?;
         let faults = of(self.clients) * of(self.counted_faults);
         within("counted_faults", faults, 1, MOST_FAULTS_IN_ALL)?;
         self.check_costs(within)
@@ -319,6 +346,103 @@ impl Scenario {
             *most = frames.max(*most);
         }
         within("owners", most_frames.values().sum(), 0, MOST_FRAMES_IN_ALL)
+    }
+
+    fn check_recorded(
+        &self,
+        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
+    ) -> Result<(), GmsError> {
+        within(
+            "frame_bytes",
+            u64::from(self.frame_bytes),
+            u64::from(PAGE_BYTES),
+            u64::from(MOST_FRAME_BYTES),
+        )?;
+        let rules = &self.recorded;
+        let is_share = |value: f64| (0.0..=1.0).contains(&value);
+        for (key, value, is_valid, reason) in [
+            (
+                "frame_bytes",
+                f64::from(self.frame_bytes),
+                self.frame_bytes.is_multiple_of(PAGE_BYTES),
+                "must be a multiple of 8192",
+            ),
+            (
+                "recorded.idle_after_s",
+                rules.idle_after_s,
+                (0.0..=86_400.0).contains(&rules.idle_after_s),
+                "must be 0 to 86400",
+            ),
+            (
+                "recorded.headroom_share",
+                rules.headroom_share,
+                is_share(rules.headroom_share),
+                "must be 0 to 1",
+            ),
+            (
+                "recorded.lent_share",
+                rules.lent_share,
+                is_share(rules.lent_share),
+                "must be 0 to 1",
+            ),
+        ] {
+            if !is_valid {
+                return Err(GmsError::Setting {
+                    key,
+                    value: value.to_string(),
+                    reason: reason.to_owned(),
+                });
+            }
+        }
+        let most_frames = u64::from(rules.most_frames);
+        within(
+            "recorded.most_frames",
+            most_frames,
+            1,
+            u64::from(MOST_FRAMES),
+        )?;
+        let shift_minutes = u64::from(rules.shift_minutes);
+        within("recorded.shift_minutes", shift_minutes, 0, 1 << 20)?;
+        if self.hosts.is_none() {
+            return Ok(());
+        }
+        self.check_no_other_owners()?;
+        let frames = (0..self.idle_nodes).map(|node| self.most_frames_of(node));
+        within("recorded.most_frames", frames.sum(), 0, MOST_FRAMES_IN_ALL)
+    }
+
+    /// Checks that no setting gives recorded hosts owners, besides their own.
+    ///
+    /// # Errors
+    /// [`GmsError::Setting`] names the setting.
+    pub(super) fn check_no_other_owners(&self) -> Result<(), GmsError> {
+        let given = [
+            ("has_bystanders", self.has_bystanders, "true".to_owned()),
+            (
+                "rich_nodes",
+                self.rich_nodes > 0,
+                self.rich_nodes.to_string(),
+            ),
+            (
+                "exchange_ms",
+                self.exchange_ms > 0,
+                self.exchange_ms.to_string(),
+            ),
+            (
+                "owners",
+                !self.owners.is_empty(),
+                self.owners.len().to_string(),
+            ),
+        ];
+        match given.into_iter().find(|(_, is_given, _)| *is_given) {
+            Some((key, _, value)) => Err(GmsError::Setting {
+                key,
+                value,
+                reason: "recorded hosts have owners and memory of their own: leave it out"
+                    .to_owned(),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn check_costs(

@@ -1,0 +1,9 @@
+//! The commons with the built program: real FUSE mounts, whose every byte is compared with the sealed folder.
+
+mod faults;
+mod http;
+mod lifetime;
+mod mounted;
+mod server;
+mod stage;
+mod verified;
