@@ -43,7 +43,11 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/report.py
 	.venv/bin/python bench/nbd.py --json out/bench/nbd.json
 	.venv/bin/python bench/swap.py --json out/bench/swap.json
-	.venv/bin/python bench/programs.py --json out/bench/programs.json
+	.venv/bin/python bench/programs.py --sets half single concurrent --resume --json out/bench/programs.json
+	.venv/bin/python bench/disk.py --check --json out/bench/disk.json
+	.venv/bin/python bench/latency.py --json out/bench/latency.json --figure out/bench/latency.svg
+	.venv/bin/python bench/window.py --json out/bench/window.json
+	.venv/bin/python bench/control.py --json out/bench/control.json
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 	.venv/bin/python bench/cache.py --json out/bench/cache.json
 	target/release/examples/queueing_speed

@@ -40,6 +40,34 @@ pub enum FidelityError {
         /// Option as given.
         option: &'static str,
     },
+    /// Results of benches were given for a paper that is not compared with benches.
+    #[error("--measured is for results of benches (--paper anemone): leave it out")]
+    OptionOfBenches,
+    /// A bench's result cannot be read.
+    #[error("--measured {}", .path.display())]
+    Measured {
+        /// Path of the result.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// A bench's result is not the JSON that the bench writes.
+    #[error("--measured {}: write it again with --json of the bench", .path.display())]
+    MeasuredJson {
+        /// Path of the result.
+        path: PathBuf,
+        /// Error of the parser.
+        source: serde_json::Error,
+    },
+    /// A file has no result of the benches.
+    #[error(
+        "--measured {}: no result of bench/latency.py, programs.py, window.py or control.py",
+        .path.display()
+    )]
+    MeasuredNothing {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// Recordings of workloads were given for a paper that has none.
     #[error("--workloads is for --paper verghese-rosenblum: leave it out")]
     OptionOfWorkloads,

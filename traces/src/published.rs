@@ -1,17 +1,21 @@
 //! Published figures with which Gleaner's are compared: those of Acharya & Setia, to which synthetic clusters are
 //! fitted, those of Felten & Zahorjan, whose queueing model the simulator solves, those of Feeley et al., whose cluster
-//! it simulates, and those of Verghese & Rosenblum, whose models it applies to recorded programs. Each paper has a table
-//! in `traces/published`; the README there explains the intervals and kinds.
+//! it simulates, those of Verghese & Rosenblum, whose models it applies to recorded programs, and those of Anemone, with
+//! which benches are compared. Each paper has a table in `traces/published`; the README there explains the intervals and
+//! kinds.
 
 use serde::{Deserialize, Serialize};
 
 const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
+const ANEMONE: &str = include_str!("../published/anemone.csv");
 const FEELEY: &str = include_str!("../published/feeley.csv");
 const FELTEN_ZAHORJAN: &str = include_str!("../published/felten_zahorjan.csv");
 const VERGHESE_ROSENBLUM: &str = include_str!("../published/verghese_rosenblum.csv");
 
 /// The work whose figures [`acharya_setia`] returns.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
+/// The work whose figures [`anemone`] returns.
+pub const ANEMONE_SOURCE: &str = "Anemone, US patent 7,917,599";
 /// The work whose figures [`feeley`] returns.
 pub const FEELEY_SOURCE: &str = "Feeley et al. 1995";
 /// The work whose figures [`felten_zahorjan`] returns.
@@ -102,6 +106,15 @@ pub fn felten_zahorjan() -> Result<PublishedWork, PublishedError> {
     read("felten_zahorjan.csv", FELTEN_ZAHORJAN)
 }
 
+/// The figures of the patent Distributed adaptive network memory engine (Anemone). Curves and statements in words have
+/// bounds, which are our reading of them.
+///
+/// # Errors
+/// [`PublishedError`]: the program was built from a damaged table.
+pub fn anemone() -> Result<PublishedWork, PublishedError> {
+    read("anemone.csv", ANEMONE)
+}
+
 /// The figures of M. Feeley et al., Implementing Global Memory Management in a Workstation Cluster (1995). Curves and
 /// statements in words have bounds, which are our reading of them.
 ///
@@ -139,7 +152,7 @@ mod tests {
 
     #[test]
     fn each_place_of_the_paper_once_with_its_figure_inside_its_interval() {
-        let models = [felten_zahorjan(), feeley(), verghese_rosenblum()];
+        let models = [felten_zahorjan(), feeley(), anemone(), verghese_rosenblum()];
         let models = models.map(|work| work.unwrap().figures);
         for figures in models.into_iter().chain([figures()]) {
             let mut places = BTreeSet::new();

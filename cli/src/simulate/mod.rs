@@ -5,7 +5,8 @@
 //!                                               forecasts: learnt first ─┘
 //! ```
 //!
-//! Scenarios of global memory, which have no parts: `global_memory`, and their page `global_memory_page`.
+//! Scenarios of global memory and of memory servers have no parts: `global_memory` and its page
+//! `global_memory_page`, `servers`.
 //!
 //! With `--part`, only some of the runs are simulated, and their results are written as a part, which
 //! `gleaner merge` reads.
@@ -17,6 +18,7 @@ mod global_memory_page;
 mod page;
 mod result_files;
 mod scenario;
+mod servers;
 mod text;
 
 use crate::report;
@@ -24,6 +26,7 @@ use crate::tables::plain;
 use anyhow::{Context, bail};
 use args::Simulate;
 use gleaner_simulator::gms::ScenarioFile;
+use gleaner_simulator::servers::ScenarioFile as ServersFile;
 use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
 use scenario::ScenarioText;
 use std::io::Write;
@@ -49,6 +52,9 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
     }
     if ScenarioFile::is_of_gms(&found.text) {
         return global_memory::run(&found, args, output);
+    }
+    if ServersFile::is_of_servers(&found.text) {
+        return servers::run(&found, args, output);
     }
     refuse_outputs(&args.results)?;
     refuse_folder(args.output.as_deref())?;

@@ -4,6 +4,7 @@ use super::args::Replacements;
 use anyhow::{Context, bail};
 use gleaner_simulator::applications::Application;
 use gleaner_simulator::gms;
+use gleaner_simulator::servers;
 use gleaner_simulator::sweep::{SHIPPED, ScenarioFile, ShippedScenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,11 @@ pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
             folder: PathBuf::new(),
         });
     }
-    if let Some((name, text)) = gms::SHIPPED.iter().find(|(name, _)| *name == asked) {
+    if let Some((name, text)) = gms::SHIPPED
+        .iter()
+        .chain(servers::SHIPPED.iter())
+        .find(|(name, _)| *name == asked)
+    {
         return Ok(ScenarioText {
             name: (*name).to_owned(),
             origin: format!("scenario {name}"),
@@ -46,7 +51,10 @@ pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let names = SHIPPED.map(|shipped| shipped.name);
             let of_gms = gms::SHIPPED.map(|(name, _)| name);
-            let names = [&names[..], &of_gms[..]].concat().join(", ");
+            let of_servers = servers::SHIPPED.map(|(name, _)| name);
+            let names = [&names[..], &of_gms[..], &of_servers[..]]
+                .concat()
+                .join(", ");
             bail!(
                 "{asked}: there is no such file; the scenarios that come with Gleaner are {names}"
             )

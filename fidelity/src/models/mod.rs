@@ -1,5 +1,6 @@
 //! Papers whose figures come from a model that is solved or simulated, not from synthetic clusters.
 
+mod anemone;
 mod felten_zahorjan;
 mod gms;
 mod output;
@@ -10,8 +11,9 @@ mod verghese_rosenblum;
 use super::args::Fidelity;
 use super::error::{FidelityError, Result};
 use gleaner_traces::published::{
-    FEELEY_SOURCE, FELTEN_ZAHORJAN_SOURCE, Figure, PublishedWork, VERGHESE_ROSENBLUM_SOURCE,
-    feeley, felten_zahorjan as published_figures, verghese_rosenblum as published_remote_access,
+    ANEMONE_SOURCE, FEELEY_SOURCE, FELTEN_ZAHORJAN_SOURCE, Figure, PublishedWork,
+    VERGHESE_ROSENBLUM_SOURCE, anemone as anemone_figures, feeley,
+    felten_zahorjan as published_figures, verghese_rosenblum as published_remote_access,
 };
 use reading::Reading;
 use record::ModelRecord;
@@ -58,6 +60,27 @@ pub(super) fn global_memory(args: &Fidelity) -> Result<String> {
         args.seeds, args.first_seed
     );
     print(args, &records, &readings, &command)
+}
+
+/// Compares results of the benches with Anemone's figures, and returns the comparison for standard output.
+pub(super) fn anemone(args: &Fidelity) -> Result<String> {
+    const COMMAND: &str = "gleaner fidelity --paper anemone --measured FILE --markdown FILE";
+    args.refuse_seeds()?;
+    args.refuse_options_of_clusters()?;
+    let published = anemone_figures()?;
+    args.refuse_unknown_items(&published, &[])?;
+    let measured = anemone::Measured::read(&args.measured)?;
+    let mut records = Vec::new();
+    for figure in published.figures.iter().filter(|f| args.requests(&f.item)) {
+        let ours = anemone::ours(figure, &measured, &published);
+        let mut record = ModelRecord::new(ANEMONE_SOURCE, figure, ours);
+        if ours.is_none() {
+            record.note = anemone::missing(figure);
+        }
+        records.push(record);
+    }
+    let readings = |published: &PublishedWork| Ok(anemone::readings(published, &measured));
+    print(args, &records, &whole(args, &published, readings)?, COMMAND)
 }
 
 /// Applies the models of Verghese and Rosenblum to the recordings of our workloads, if there are any, and returns the

@@ -1,0 +1,200 @@
+//! `gleaner simulate` of global memory.
+
+use super::{gleaner, refused, succeeded, synth};
+use serde_json::Value;
+use std::fs;
+
+const GLOBAL_MEMORY: &str = "
+    about = 'two policies'
+    system = 'gms'
+    seeds = [1, 2]
+    [scenario]
+    counted_faults = 200
+    [sweep]
+    policy = ['gms', 'n-chance']
+";
+
+#[test]
+fn global_memory_is_simulated_without_a_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("memory.toml"), GLOBAL_MEMORY).unwrap();
+    let run = |jobs: &str| {
+        let args = ["simulate", "memory.toml", "--json", "-", "--jobs", jobs];
+        succeeded(gleaner(folder, &args))
+    };
+    let printed = run("1");
+    assert_eq!(printed, run("3"), "threads do not change the results");
+    let results: Value = serde_json::from_str(&printed).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["settings"]["policy"], "n-chance");
+    for row in rows {
+        assert!(row["speedup"]["median"].as_f64().unwrap() > 1.0, "{row}");
+        assert!(row["bystander_slowdown"].is_null());
+    }
+    let table = succeeded(gleaner(
+        folder,
+        &[
+            "simulate",
+            "memory.toml",
+            "--seed",
+            "1",
+            "--sweep",
+            "policy=none",
+        ],
+    ));
+    assert!(
+        table.contains("none") && table.contains("speedup"),
+        "{table}"
+    );
+    let list = succeeded(gleaner(folder, &["simulate", "--list"]));
+    assert!(list.contains("gms-skew"), "{list}");
+
+    fs::write(
+        folder.join("wrong.toml"),
+        "system = 'gms'\n[scenario]\nidle_nodes = 100000\n",
+    )
+    .unwrap();
+    for (args, words) in [
+        (
+            &["simulate", "wrong.toml"][..],
+            &["wrong.toml", "line 3", "idle_nodes"][..],
+        ),
+        (
+            &["simulate", "memory.toml", "--days", "1"],
+            &["--days", "datasets"],
+        ),
+        (
+            &["simulate", "memory.toml", "--sweep", "boost=5"],
+            &["boost"],
+        ),
+    ] {
+        refused(folder, args, 1, words);
+    }
+}
+
+/// Global memory beside recorded owners: two policies, and two shares of the memory that hosts may lend.
+const RECORDED_MEMORY: &str = "
+    about = 'beside owners'
+    system = 'gms'
+    from = 2026-11-17T10:00:00Z
+    days = 0.5
+    [datasets]
+    lab = 'lab'
+    [scenario]
+    counted_faults = 200
+    idle_nodes = 6
+    [scenario.recorded]
+    mode = 'spare'
+    most_frames = 4000
+    [sweep]
+    policy = ['gms', 'hash']
+    recorded.lent_share = [0.0, 1.0]
+";
+
+#[test]
+fn global_memory_is_simulated_on_recorded_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    fs::write(folder.join("owners.toml"), RECORDED_MEMORY).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let run = |jobs: &str| {
+        let files = ["--json", "a.json", "--csv", "a.csv", "--page", "a.html"];
+        let args = ["simulate", "owners.toml", "--jobs", jobs];
+        let table = succeeded(gleaner(folder, &[&args[..], &files].concat()));
+        [table, read("a.json"), read("a.csv"), read("a.html")]
+    };
+    let first = run("1");
+    assert!(first == run("3"), "threads do not change the results");
+    assert!(first[3].contains("Global memory, simulated") && first[3].contains("lab, hash"));
+    let results: Value = serde_json::from_str(&first[1]).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let figure = |key: &str| row[key]["median"].as_f64().unwrap();
+        let settings = &row["settings"];
+        assert_eq!(settings["dataset"], "lab");
+        if settings["recorded.lent_share"] == "0.0" {
+            assert_eq!(figure("cluster_reads"), 0.0, "no host lends: {row}");
+        } else if settings["policy"] == "gms" {
+            assert!(figure("cluster_reads") > 0.0, "{row}");
+        }
+        assert!(figure("source_reads") > 0.0 || figure("cluster_reads") > 0.0);
+        assert!(figure("network_bytes") >= figure("epoch_bytes"));
+    }
+
+    let page = ["simulate", "owners.toml", "--page", "a.html"];
+    let one_number = [&page[..], &["--sweep", "recorded.lent_share=1"]].concat();
+    for (args, words) in [
+        (&["simulate", "gms-clusters"][..], &["dataset A"][..]),
+        (
+            &["simulate", "owners.toml", "--dataset", "absent"],
+            &["dataset absent"],
+        ),
+        (&["simulate", "owners.toml", "--days", "0"], &["days = 0"]),
+        (
+            &["simulate", "owners.toml", "--days", "30"],
+            &["dataset lab has samples from"],
+        ),
+        (
+            &["simulate", "owners.toml", "--days", "0.0005"],
+            &["fewer counted_faults"],
+        ),
+        (
+            &["simulate", "owners.toml", "--program", "lu"],
+            &["--program", "global memory"],
+        ),
+        (
+            &["simulate", "owners.toml", "--part", "1/2", "-o", "part"],
+            &["--part", "global memory"],
+        ),
+        (&one_number[..], &["--page", "several numbers"]),
+        (
+            &[
+                "simulate",
+                "owners.toml",
+                "--sweep",
+                "recorded.lent_share=2",
+            ],
+            &["recorded.lent_share = 2"],
+        ),
+    ] {
+        refused(folder, args, 1, words);
+    }
+}
+
+/// Runs a shipped scenario on another dataset than its own, as gleaner's documentation shows it.
+#[test]
+fn the_shipped_clusters_of_global_memory_run_on_any_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    let args = [
+        "simulate",
+        "gms-clusters",
+        "--dataset",
+        "lab",
+        "--sweep",
+        "policy=gms",
+        "--sweep",
+        "recorded.lent_share=1",
+        "--sweep",
+        "counted_faults=50",
+        "--json",
+        "-",
+    ];
+    let output = gleaner(folder, &args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("dataset lab is simulated from its first day on"),
+        "{said}"
+    );
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["settings"]["policy"], "gms");
+    assert!(rows[0]["speedup"]["median"].as_f64().unwrap() > 0.0);
+}
