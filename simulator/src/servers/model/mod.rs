@@ -152,17 +152,18 @@ impl<'a> Model<'a> {
         model
     }
 
-    /// Stores the clients' pages in turn, without any time.
+    /// Stores a page of each client in a random order, then the next, without any time. Clients in turn would each
+    /// find the same few servers freest.
     fn store_all(&mut self) {
-        let clients = self.scenario.clients as usize;
-        let most = (0..clients)
-            .map(|client| self.pages.of_client(client).len())
-            .max();
-        for at in 0..most.unwrap_or(0) {
-            for client in 0..clients {
-                let Some(page) = self.pages.of_client(client).nth(at) else {
-                    continue;
-                };
+        let mut left: Vec<_> = (0..self.scenario.clients as usize)
+            .map(|client| self.pages.of_client(client))
+            .collect();
+        while !left.is_empty() {
+            let mut round: Vec<_> = left.iter_mut().filter_map(Iterator::next).collect();
+            left.retain(|pages| !pages.is_empty());
+            while !round.is_empty() {
+                let at = (self.draw() * round.len() as f64) as usize;
+                let page = round.swap_remove(at);
                 if self.place(page, 0).is_none() {
                     self.pages.leave(page, Home::ClientDisk);
                 } else if self.scenario.shutdown.preparation() != Preparation::Nothing {
@@ -265,10 +266,7 @@ impl<'a> Model<'a> {
             Scheduled::Served(request) => self.served(request, now_ns),
             Scheduled::ReadForClient(request) => self.answer(request, now_ns),
             Scheduled::Answered(request) => self.answered(request, now_ns),
-            Scheduled::Refused(request) => {
-                self.pages.learn(request.page);
-                self.ask(request, now_ns);
-            }
+            Scheduled::Refused(request) => self.refused(request, now_ns),
             Scheduled::ReadFromDisk(request) => self.read_from_disk(request, now_ns),
             Scheduled::Copied | Scheduled::Noticed => {}
             Scheduled::Called(page) => self.pages.learn(page),

@@ -208,6 +208,20 @@ impl Model<'_> {
         }
     }
 
+    /// The client learns that the server does not have the page any more. A page-out whose place was taken by another
+    /// page meanwhile goes to the client's disk: otherwise two page-outs could take the last place from each other
+    /// for ever.
+    pub(super) fn refused(&mut self, request: Request, now_ns: u64) {
+        self.pages.learn(request.page);
+        if !request.is_write || self.pages.get(request.page).home != Home::ClientDisk {
+            return self.ask(request, now_ns);
+        }
+        if !self.scenario.has_disk_copy {
+            let disk_ns = self.scenario.disk_ns();
+            self.machines[request.client].access_disk(now_ns, disk_ns);
+        }
+    }
+
     /// The server sends the page.
     pub(super) fn answer(&mut self, request: Request, now_ns: u64) {
         let host = self.host(request.server);
