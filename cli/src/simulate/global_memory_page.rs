@@ -11,7 +11,7 @@ use gleaner_simulator::gms::{MEASURES, Row, ScenarioFile, Spread};
 const MOST_NAMED: usize = 8;
 
 /// A figure of the page.
-struct Shown {
+struct PlottedMeasure {
     /// Key of the measure.
     measure: &'static str,
     id: &'static str,
@@ -20,8 +20,8 @@ struct Shown {
     y: LineAxis,
 }
 
-const SHOWN: [Shown; 5] = [
-    Shown {
+const PLOTTED: [PlottedMeasure; 5] = [
+    PlottedMeasure {
         measure: "speedup",
         id: "speedup",
         title: "How much faster are the programs?",
@@ -32,7 +32,7 @@ const SHOWN: [Shown; 5] = [
             is_log: false,
         },
     },
-    Shown {
+    PlottedMeasure {
         measure: "source_share",
         id: "source-reads",
         title: "How many reads go to disk or server?",
@@ -43,7 +43,7 @@ const SHOWN: [Shown; 5] = [
             is_log: false,
         },
     },
-    Shown {
+    PlottedMeasure {
         measure: "network_bytes",
         id: "network",
         title: "What does the network carry?",
@@ -54,7 +54,7 @@ const SHOWN: [Shown; 5] = [
             is_log: false,
         },
     },
-    Shown {
+    PlottedMeasure {
         measure: "epoch_bytes",
         id: "epochs",
         title: "What do epochs cost?",
@@ -65,7 +65,7 @@ const SHOWN: [Shown; 5] = [
             is_log: false,
         },
     },
-    Shown {
+    PlottedMeasure {
         measure: "owner_cpu_share",
         id: "owners",
         title: "What do owners lose?",
@@ -105,9 +105,9 @@ pub(super) fn html(name: &str, file: &ScenarioFile, rows: &[Row]) -> anyhow::Res
     let at = axis_at(&keys, &values).context("no swept setting has several numbers")?;
     let key = keys.get(at).map_or("", String::as_str);
     let lines = lines(key, at, rows);
-    let sections: Vec<LineSection> = SHOWN
+    let sections: Vec<LineSection> = PLOTTED
         .iter()
-        .filter_map(|shown| section(shown, &lines))
+        .filter_map(|plotted| section(plotted, &lines))
         .collect();
     let lead = sections.first().map(|section| section.answer.clone());
     let seeds = match file.seeds.len() {
@@ -192,10 +192,10 @@ fn lines<'a>(key: &str, at: usize, rows: &'a [Row]) -> Lines<'a> {
 }
 
 /// Figure and table of a measure; `None` if no row has the measure.
-fn section(shown: &Shown, lines: &Lines<'_>) -> Option<LineSection> {
+fn section(plotted: &PlottedMeasure, lines: &Lines<'_>) -> Option<LineSection> {
     let at = MEASURES
         .iter()
-        .position(|measure| measure.key == shown.measure)?;
+        .position(|measure| measure.key == plotted.measure)?;
     let figure_lines = lines.names.iter().enumerate().map(|(place, name)| {
         let of_line = lines.rows.iter().filter(|(line, ..)| *line == place);
         let points = of_line.filter_map(|(_, x, row)| Some((*x, value(row, at)?.median)));
@@ -212,7 +212,9 @@ fn section(shown: &Shown, lines: &Lines<'_>) -> Option<LineSection> {
     let cells = |(line, x, row): &(usize, f64, &Row)| {
         let y = |of: fn(&Spread) -> f64| {
             let known = value(row, at);
-            known.map_or(LineCell::Absent, |v| LineCell::Value(shown.y.unit, of(&v)))
+            known.map_or(LineCell::Absent, |v| {
+                LineCell::Value(plotted.y.unit, of(&v))
+            })
         };
         vec![
             LineCell::Text(lines.names.get(*line).cloned().unwrap_or_default()),
@@ -223,16 +225,16 @@ fn section(shown: &Shown, lines: &Lines<'_>) -> Option<LineSection> {
         ]
     };
     Some(LineSection {
-        id: shown.id,
-        title: shown.title,
-        answer: answer(shown, lines, &figure_lines, most_x),
-        figure: shown.figure,
+        id: plotted.id,
+        title: plotted.title,
+        answer: answer(plotted, lines, &figure_lines, most_x),
+        figure: plotted.figure,
         x: lines.x,
-        y: shown.y,
+        y: plotted.y,
         columns: vec![
             "case",
             lines.x.label,
-            shown.y.label,
+            plotted.y.label,
             "lowest of the seeds",
             "highest of the seeds",
         ],
@@ -248,17 +250,22 @@ fn value(row: &Row, at: usize) -> Option<Spread> {
 }
 
 /// The lines' values at the largest value of the horizontal axis, in a sentence.
-fn answer(shown: &Shown, lines: &Lines<'_>, figure_lines: &[FigureLine], most_x: f64) -> String {
+fn answer(
+    plotted: &PlottedMeasure,
+    lines: &Lines<'_>,
+    figure_lines: &[FigureLine],
+    most_x: f64,
+) -> String {
     let last = figure_lines.iter().filter_map(|line| {
         let point = line.points.last().filter(|point| point.0 >= most_x)?;
-        Some(format!("{} {}", line.label, words(shown.y.unit, point.1)))
+        Some(format!("{} {}", line.label, words(plotted.y.unit, point.1)))
     });
     let said: Vec<String> = last.take(MOST_NAMED).collect();
     let end = match lines.x.unit {
         ComparedUnit::Number => most_x.to_string(),
         unit => words(unit, most_x),
     };
-    let (label, x_label) = (shown.y.label, lines.x.label);
+    let (label, x_label) = (plotted.y.label, lines.x.label);
     format!("At {end} ({x_label}), {label}: {}.", said.join("; "))
 }
 
@@ -301,14 +308,14 @@ mod tests {
         ];
         let all = lines("idle_frames", 0, &rows);
         assert_eq!(all.names, ["gms", "hash"]);
-        let speedups = section(&SHOWN[0], &all).unwrap();
+        let speedups = section(&PLOTTED[0], &all).unwrap();
         assert_eq!(speedups.lines[0].points, [(0.0, 1.0), (4000.0, 3.5)]);
         assert_eq!(speedups.rows.len(), 4);
         assert_eq!(
             speedups.answer,
             "At 4000 (idle frames), speedup: gms 3.50; hash 2.00."
         );
-        assert!(section(&SHOWN[4], &all).is_none(), "no row has owners");
+        assert!(section(&PLOTTED[4], &all).is_none(), "no row has owners");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Program {
         Self::WebQuery,
     ];
 
-    /// All readers.
+    /// Programs that read sealed files.
     pub const READERS: [Self; 4] = [
         Self::SharedReader,
         Self::PrivateReader,

@@ -56,7 +56,7 @@ impl Default for Recorded {
 pub struct RecordedDataset {
     /// Name of the dataset in the rows.
     pub name: String,
-    /// The dataset.
+    /// Dataset with the records of the hosts.
     pub dataset: Dataset,
     /// Begin of the simulation, ms since 1970-01-01 UTC.
     pub from_ms: i64,

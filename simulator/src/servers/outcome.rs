@@ -45,7 +45,7 @@ pub struct Outcome {
     pub before: PageIns,
     /// Page-ins that began within 10 s after the first return.
     pub during: PageIns,
-    /// Later page-ins.
+    /// Page-ins that began more than 10 s after the first return.
     pub after: PageIns,
     /// Page-ins that a server's memory answered, of all.
     pub server_page_ins: u64,

@@ -329,12 +329,12 @@ mod tests {
     }
 
     /// Processes whose bursts are given.
-    struct Given {
+    struct FixedBursts {
         bursts: Vec<VecDeque<Burst>>,
         fetch: PageFetch,
     }
 
-    impl SharedCpuLoad for Given {
+    impl SharedCpuLoad for FixedBursts {
         type Error = Infallible;
 
         fn run(&mut self, process: usize) -> Result<Burst, Infallible> {
@@ -358,7 +358,7 @@ mod tests {
     fn simulated(cpu_ns: &[&[u64]], at_once: usize, fetch: PageFetch) -> CpuUse {
         let bursts: Vec<_> = cpu_ns.iter().map(|of| faults(of)).collect();
         let processes = bursts.len();
-        let Ok(found) = share_cpu(&mut Given { bursts, fetch }, processes, at_once);
+        let Ok(found) = share_cpu(&mut FixedBursts { bursts, fetch }, processes, at_once);
         found
     }
 
