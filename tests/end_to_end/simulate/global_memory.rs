@@ -140,7 +140,7 @@ fn global_memory_is_simulated_on_recorded_hosts() {
         ),
         (
             &["simulate", "owners.toml", "--days", "0.0005"],
-            &["fewer counted_faults"],
+            &["dataset lab", "no samples between"],
         ),
         (
             &["simulate", "owners.toml", "--program", "lu"],
