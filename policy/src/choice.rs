@@ -1,9 +1,9 @@
 //! Choice of the memory server that takes a page (E. Felten and J. Zahorjan, *Issues in the Implementation of
 //! a Remote Memory Paging System*, University of Washington 91-03-09, 1991, section 3.1).
 //!
-//! One enum of policies with one exhaustive match, for the clerk and the simulator. The paper warns of
-//! thrashing: a server that is fast for a while is flooded with pages, and then abandoned. [`Choice::Stick`]
-//! therefore changes servers slowly.
+//! The clerk and the simulator use the same enum of policies. The paper warns of thrashing: a server that is
+//! fast for a while is flooded with pages, and then abandoned. [`Choice::Stick`] therefore changes servers
+//! slowly.
 
 #[cfg(test)]
 mod tests;

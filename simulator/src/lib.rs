@@ -6,7 +6,7 @@
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `models`, `references`,
 //! `cache`, `streams`, `dodo`, `gms`, `servers`, `hosts`, `applications`, `queueing`, `event`, `parallel`,
-//! `request`.
+//! `swept`, `request`.
 
 pub mod applications;
 pub mod cache;
@@ -23,6 +23,7 @@ mod request;
 pub mod servers;
 pub mod streams;
 pub mod sweep;
+pub mod swept;
 
 pub use calibrate::calibrate;
 pub use request::Request;

@@ -5,7 +5,8 @@ use crate::tables::percent;
 use anyhow::{Context, bail};
 use gleaner_reports::{ComparedUnit, FigureLine, LineAxis, LineCell, LinePage, LineSection};
 use gleaner_schemas::units::Bytes;
-use gleaner_simulator::gms::{MEASURES, Row, ScenarioFile, Spread};
+use gleaner_simulator::gms::{MEASURES, ScenarioFile};
+use gleaner_simulator::swept::{Spread, SweptRow};
 
 /// Most lines that a section's sentence names.
 const MOST_NAMED: usize = 8;
@@ -84,7 +85,7 @@ struct Lines<'a> {
     /// Names of the lines, in the order of the rows.
     names: Vec<String>,
     /// For each row: the line, the value on the horizontal axis, and the row.
-    rows: Vec<(usize, f64, &'a Row)>,
+    rows: Vec<(usize, f64, &'a SweptRow)>,
 }
 
 /// Checks that the sweep has a setting for the horizontal axes. This comes before the runs, which may take hours.
@@ -99,7 +100,7 @@ pub(super) fn check(file: &ScenarioFile) -> anyhow::Result<()> {
     }
 }
 
-pub(super) fn html(name: &str, file: &ScenarioFile, rows: &[Row]) -> anyhow::Result<String> {
+pub(super) fn html(name: &str, file: &ScenarioFile, rows: &[SweptRow]) -> anyhow::Result<String> {
     let keys = file.keys();
     let values: Vec<&[String]> = rows.iter().map(|row| &row.settings[..]).collect();
     let at = axis_at(&keys, &values).context("no swept setting has several numbers")?;
@@ -166,7 +167,7 @@ fn axis(key: &str) -> LineAxis {
 }
 
 /// A line for each combination of the other settings.
-fn lines<'a>(key: &str, at: usize, rows: &'a [Row]) -> Lines<'a> {
+fn lines<'a>(key: &str, at: usize, rows: &'a [SweptRow]) -> Lines<'a> {
     let mut lines = Lines {
         x: axis(key),
         names: Vec::new(),
@@ -209,7 +210,7 @@ fn section(plotted: &PlottedMeasure, lines: &Lines<'_>) -> Option<LineSection> {
     let figure_lines: Vec<FigureLine> = figure_lines.collect();
     let most_x = figure_lines.iter().filter_map(|line| line.points.last());
     let most_x = most_x.map(|point| point.0).max_by(f64::total_cmp)?;
-    let cells = |(line, x, row): &(usize, f64, &Row)| {
+    let cells = |(line, x, row): &(usize, f64, &SweptRow)| {
         let y = |of: fn(&Spread) -> f64| {
             let known = value(row, at);
             known.map_or(LineCell::Absent, |v| {
@@ -245,7 +246,7 @@ fn section(plotted: &PlottedMeasure, lines: &Lines<'_>) -> Option<LineSection> {
 }
 
 /// Figure number `at` of a row.
-fn value(row: &Row, at: usize) -> Option<Spread> {
+fn value(row: &SweptRow, at: usize) -> Option<Spread> {
     row.values.get(at).copied().flatten()
 }
 
@@ -283,13 +284,13 @@ mod tests {
 
     const FILE: &str = "system = 'gms'\n[sweep]\nidle_frames = [0, 4000]\npolicy = ['gms', 'hash']";
 
-    fn row(settings: [&str; 2], speedup: f64) -> Row {
+    fn row(settings: [&str; 2], speedup: f64) -> SweptRow {
         let one = Spread {
             median: speedup,
             low: speedup,
             high: speedup + 1.0,
         };
-        Row {
+        SweptRow {
             settings: settings.map(str::to_owned).to_vec(),
             values: MEASURES
                 .iter()

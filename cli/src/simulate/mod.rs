@@ -19,6 +19,7 @@ mod page;
 mod result_files;
 mod scenario;
 mod servers;
+mod swept_files;
 mod text;
 
 use crate::report;

@@ -1,16 +1,14 @@
 //! Scenarios of memory servers (`system = "servers"`): policies of choice and shutdown, without datasets.
 
 use super::args::Simulate;
-use super::result_files::line;
 use super::scenario::ScenarioText;
+use super::swept_files::SweptResults;
 use super::{cpus, refuse_outputs};
-use crate::report;
 use crate::tables::or_dash;
 use anyhow::{Context, bail};
-use gleaner_simulator::servers::{self, MEASURES, Measure, Row, ScenarioFile};
-use serde_json::{Map, Value, json};
+use gleaner_simulator::servers::{self, MEASURES, Measure, ScenarioFile};
+use gleaner_simulator::swept::SweptRow;
 use std::io::Write;
-use std::path::Path;
 
 /// Runs the scenario, and writes its results.
 pub(super) fn run(
@@ -58,83 +56,28 @@ fn refuse_options(args: &Simulate) -> anyhow::Result<()> {
 fn write(
     name: &str,
     file: &ScenarioFile,
-    rows: &[Row],
+    rows: &[SweptRow],
     args: &Simulate,
     output: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let mut is_printed = false;
-    for (to, text) in [
-        (&args.results.json, json(name, file, rows)),
-        (&args.results.csv, csv(file, rows)),
-    ] {
-        match to {
-            Some(to) if to == Path::new("-") => {
-                output.write_all(text.as_bytes())?;
-                is_printed = true;
-            }
-            Some(to) => report::write(to, text)?,
-            None => {}
-        }
-    }
+    let swept = SweptResults {
+        scenario: name,
+        about: &file.about,
+        system: "servers",
+        seeds: &file.seeds,
+        keys: file.keys(),
+        measures: MEASURES.iter().map(|m| (m.key, m.meaning)).collect(),
+        rows,
+    };
+    let is_printed = swept.write(args, output)?;
     if !is_printed {
         output.write_all(table(file, rows).as_bytes())?;
     }
     Ok(())
 }
 
-/// All rows as one JSON document.
-fn json(name: &str, file: &ScenarioFile, rows: &[Row]) -> String {
-    let keys = file.keys();
-    let row = |row: &Row| {
-        let settings = keys
-            .iter()
-            .cloned()
-            .zip(row.settings.iter().map(|v| json!(v)));
-        let mut object = Map::new();
-        object.insert("settings".to_owned(), Value::Object(settings.collect()));
-        for (measure, value) in MEASURES.iter().zip(&row.values) {
-            object.insert(measure.key.to_owned(), json!(value));
-        }
-        Value::Object(object)
-    };
-    let measure = |m: &Measure| json!({ "key": m.key, "meaning": m.meaning });
-    let document = json!({
-        "scenario": name,
-        "about": file.about,
-        "system": "servers",
-        "seeds": file.seeds,
-        "keys": keys,
-        "measures": MEASURES.iter().map(measure).collect::<Vec<Value>>(),
-        "rows": rows.iter().map(row).collect::<Vec<Value>>(),
-    });
-    format!("{document:#}\n")
-}
-
-/// CSV with one line per row: median, minimum and maximum of each measure over the seeds.
-fn csv(file: &ScenarioFile, rows: &[Row]) -> String {
-    let mut header = file.keys();
-    header.push("seeds".to_owned());
-    for measure in &MEASURES {
-        header.push(measure.key.to_owned());
-        header.push(format!("{}_low", measure.key));
-        header.push(format!("{}_high", measure.key));
-    }
-    let mut text = line(&header);
-    for row in rows {
-        let mut fields = row.settings.clone();
-        fields.push(file.seeds.len().to_string());
-        for value in &row.values {
-            // An unknown value is an empty field.
-            let known = value.map(|v| [v.median, v.low, v.high].map(|v| v.to_string()));
-            fields.extend(known.unwrap_or_default());
-        }
-        text += &line(&fields);
-    }
-    text
-}
-
 /// Table of all rows: the medians of the measures that the file selects.
-fn table(file: &ScenarioFile, rows: &[Row]) -> String {
+fn table(file: &ScenarioFile, rows: &[SweptRow]) -> String {
     let is_shown = |measure: &Measure| {
         file.columns.is_empty() || file.columns.iter().any(|key| key == measure.key)
     };

@@ -5,7 +5,8 @@ use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::gms;
 use gleaner_simulator::servers;
-use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, Unit};
+use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Unit};
+use gleaner_simulator::swept::Spread;
 
 /// Measures that the table on a terminal shows. JSON, CSV and page have all measures.
 const PRINTED: [&str; 9] = [

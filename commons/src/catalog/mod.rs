@@ -40,7 +40,7 @@ pub const fn blocks_of(bytes: u64) -> u64 {
 /// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A directory.
+    /// Directory, which has no blocks.
     Directory,
     /// A regular file.
     File,

@@ -5,14 +5,13 @@ use super::recorded::Recorded;
 use super::scenario::Scenario;
 use crate::event::{DAY, MS};
 use crate::hosts::begin;
+use crate::swept::file::{MOST_RUNS, is_of_system, leaves, line_of, one_seed, set, shown, with};
 use gleaner_policy::global::settings::MemoryPolicy;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// Most combinations of values and seeds.
-const MOST_RUNS: usize = 100_000;
 /// Longest recorded time, in days.
 const MOST_DAYS: f64 = 100.0;
 /// Key of the dataset among the swept settings.
@@ -78,16 +77,7 @@ impl ScenarioFile {
     /// Returns true if the text is a scenario of global memory, valid or not.
     #[must_use]
     pub fn is_of_gms(text: &str) -> bool {
-        let system = |line: &str| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim() == "system")
-                .then(|| value.trim().trim_matches(['"', '\'']).starts_with("gms"))
-        };
-        // Keys of the file itself come before its first table.
-        let keys = text
-            .lines()
-            .take_while(|line| !line.trim_start().starts_with('['));
-        keys.filter_map(system).any(|is_gms| is_gms)
+        is_of_system(text, "gms")
     }
 
     /// Reads a scenario file, and checks its settings and every combination of its swept values.
@@ -149,7 +139,10 @@ impl ScenarioFile {
     /// # Errors
     /// [`GmsError::Swept`]: the path leads through a setting.
     pub fn set_sweep(&mut self, key: &str, values: Vec<Value>) -> Result<(), GmsError> {
-        set(&mut self.sweep, key, Value::Array(values))
+        set(&mut self.sweep, key, Value::Array(values)).map_err(|reason| GmsError::Swept {
+            key: key.to_owned(),
+            reason,
+        })
     }
 
     /// Swept settings, as dotted paths; before them `dataset`, if there are datasets.
@@ -254,14 +247,11 @@ impl Case {
 
     /// The same case with a setting's value.
     fn with(&self, key: &str, value: &Value) -> Result<Self, GmsError> {
-        let wrong = |reason: String| GmsError::Swept {
+        let swept = |reason| GmsError::Swept {
             key: key.to_owned(),
             reason,
         };
-        let mut settings = Table::try_from(&self.scenario).map_err(|e| wrong(e.to_string()))?;
-        set(&mut settings, key, value.clone())?;
-        let scenario =
-            Scenario::deserialize(settings).map_err(|e| wrong(e.message().to_owned()))?;
+        let scenario = with(&self.scenario, key, value).map_err(swept)?;
         let values = self.values.iter().cloned().chain([shown(value)]).collect();
         Ok(Self {
             values,
@@ -269,19 +259,6 @@ impl Case {
             scenario,
         })
     }
-}
-
-/// Formats a value for rows: text has no quotes, and a list no brackets.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(shown).collect::<Vec<String>>().join("+"),
-        other => other.to_string(),
-    }
-}
-
-fn one_seed() -> Vec<u64> {
-    vec![1]
 }
 
 const fn half_a_day() -> f64 {
@@ -293,51 +270,11 @@ fn at_line(text: &str, error: GmsError) -> GmsError {
     let GmsError::Setting { key, .. } = &error else {
         return error;
     };
-    let last = key.rsplit('.').next().unwrap_or(key);
-    let sets = |line: &str| {
-        let table = line
-            .trim()
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        let key = table.or_else(|| line.split_once('=').map(|(key, _)| key));
-        key.is_some_and(|key| key.trim().rsplit('.').next() == Some(last))
-    };
-    match text.lines().position(sets) {
-        Some(at) => GmsError::Line {
-            line: at + 1,
+    match line_of(text, key) {
+        Some(line) => GmsError::Line {
+            line,
             fault: Box::new(error),
         },
         None => error,
-    }
-}
-
-/// Lists each value that is not a table, with its dotted path.
-fn leaves(table: &Table) -> Vec<(String, &Value)> {
-    let mut all = Vec::new();
-    for (key, value) in table {
-        match value {
-            Value::Table(inner) => {
-                let inner = leaves(inner).into_iter();
-                all.extend(inner.map(|(path, value)| (format!("{key}.{path}"), value)));
-            }
-            value => all.push((key.clone(), value)),
-        }
-    }
-    all
-}
-
-/// Sets the value at a dotted path.
-fn set(table: &mut Table, path: &str, value: Value) -> Result<(), GmsError> {
-    let Some((first, rest)) = path.split_once('.') else {
-        table.insert(path.to_owned(), value);
-        return Ok(());
-    };
-    let inner = table.entry(first).or_insert_with(|| Table::new().into());
-    match inner.as_table_mut() {
-        Some(inner) => set(inner, rest, value),
-        None => Err(GmsError::Swept {
-            key: path.to_owned(),
-            reason: format!("{first} is not a table of settings"),
-        }),
     }
 }

@@ -46,7 +46,7 @@ pub use outcome::{ClientOutcome, Outcome, OwnersOutcome, Reads, Traffic, Window}
 pub use owners::{OwnerChange, owner_changes};
 pub use programs::Program;
 pub use recorded::{Recorded, RecordedDataset, RecordedHosts};
-pub use rows::{MEASURES, Measure, Row, Spread, rows, runs};
+pub use rows::{MEASURES, Measure, rows, runs};
 pub use scenario::{NEEDED_FRAMES, Scenario};
 pub use shipped::SHIPPED;
 pub use simulation::{simulate, speedups};

@@ -8,7 +8,7 @@ use super::scenario::Scenario;
 use super::simulation::{simulate, speedups};
 use crate::hosts::{Reading, Timeline};
 use crate::parallel;
-use serde::Serialize;
+use crate::swept::{Spread, SweptRow};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -158,41 +158,6 @@ fn share(of: &Comparison, part: fn(&Reads) -> u64) -> Option<f64> {
     (all > 0).then(|| reads().map(part).sum::<u64>() as f64 / all as f64)
 }
 
-/// Median and range of a figure over the seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// Median; of an even number of seeds, the mean of the two middle values.
-    pub median: f64,
-    /// Smallest value of a seed.
-    pub low: f64,
-    /// Largest value of a seed.
-    pub high: f64,
-}
-
-impl Spread {
-    fn new(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let upper = *values.get(middle)?;
-        let lower = *values.get(values.len().div_ceil(2) - 1)?;
-        Some(Self {
-            median: f64::midpoint(lower, upper),
-            low,
-            high,
-        })
-    }
-}
-
-/// Figures of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Values of the swept settings, in the order of the file's keys.
-    pub settings: Vec<String>,
-    /// Figures, in the order of [`MEASURES`]; absent where a seed has none.
-    pub values: Vec<Option<Spread>>,
-}
-
 /// Number of simulations of a scenario file, for progress: one for each case and seed.
 ///
 /// # Errors
@@ -205,13 +170,13 @@ pub fn runs(file: &ScenarioFile) -> Result<usize, GmsError> {
 /// function with the number of finished runs.
 ///
 /// # Errors
-/// Those of [`simulate`] and [`ScenarioFile::cases`]; [`GmsError::NoDataset`] and [`GmsError::Hosts`].
+/// Errors of [`simulate`] and [`ScenarioFile::cases`]; [`GmsError::NoDataset`] and [`GmsError::Hosts`].
 pub fn rows(
     file: &ScenarioFile,
     datasets: &[RecordedDataset],
     threads: NonZeroUsize,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<Row>, GmsError> {
+) -> Result<Vec<SweptRow>, GmsError> {
     file.check_recorded()?;
     let mut cases = file.cases()?;
     add_hosts(file, &mut cases, datasets, threads)?;
@@ -242,7 +207,7 @@ pub fn rows(
             let values: Option<Vec<f64>> = comparisons.iter().map(measure.value).collect();
             values.and_then(Spread::new)
         };
-        Row {
+        SweptRow {
             settings: case.values.clone(),
             values: MEASURES.iter().map(value).collect(),
         }

@@ -3,11 +3,9 @@
 use super::error::ServersError;
 use super::measures::MEASURES;
 use super::scenario::Scenario;
+use crate::swept::file::{MOST_RUNS, is_of_system, leaves, line_of, one_seed, set, shown, with};
 use serde::Deserialize;
 use toml::{Table, Value};
-
-/// Most combinations of values and seeds.
-const MOST_RUNS: usize = 100_000;
 
 /// System that a scenario file simulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -53,20 +51,7 @@ impl ScenarioFile {
     /// Returns true if the text is a scenario of servers, valid or not.
     #[must_use]
     pub fn is_of_servers(text: &str) -> bool {
-        let system = |line: &str| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim() == "system").then(|| {
-                value
-                    .trim()
-                    .trim_matches(['"', '\''])
-                    .starts_with("servers")
-            })
-        };
-        // Keys of the file itself come before its first table.
-        let keys = text
-            .lines()
-            .take_while(|line| !line.trim_start().starts_with('['));
-        keys.filter_map(system).any(|is_it| is_it)
+        is_of_system(text, "servers")
     }
 
     /// Reads a scenario file, and checks its settings and every combination of its swept values.
@@ -98,7 +83,10 @@ impl ScenarioFile {
     /// # Errors
     /// [`ServersError::Swept`]: the path leads through a setting.
     pub fn set_sweep(&mut self, key: &str, values: Vec<Value>) -> Result<(), ServersError> {
-        set(&mut self.sweep, key, Value::Array(values))
+        set(&mut self.sweep, key, Value::Array(values)).map_err(|reason| ServersError::Swept {
+            key: key.to_owned(),
+            reason,
+        })
     }
 
     /// Swept settings, as dotted paths.
@@ -159,25 +147,14 @@ impl ScenarioFile {
 impl Case {
     /// The same case with a setting's value.
     fn with(&self, key: &str, value: &Value) -> Result<Self, ServersError> {
-        let wrong = |reason: String| ServersError::Swept {
+        let swept = |reason| ServersError::Swept {
             key: key.to_owned(),
             reason,
         };
-        let mut settings = Table::try_from(&self.scenario).map_err(|e| wrong(e.to_string()))?;
-        set(&mut settings, key, value.clone())?;
-        let scenario =
-            Scenario::deserialize(settings).map_err(|e| wrong(e.message().to_owned()))?;
-        let shown = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let values = self.values.iter().cloned().chain([shown]).collect();
+        let scenario = with(&self.scenario, key, value).map_err(swept)?;
+        let values = self.values.iter().cloned().chain([shown(value)]).collect();
         Ok(Self { values, scenario })
     }
-}
-
-fn one_seed() -> Vec<u64> {
-    vec![1]
 }
 
 /// Adds the line of a setting to its error, if the file has the setting.
@@ -185,47 +162,11 @@ fn at_line(text: &str, error: ServersError) -> ServersError {
     let ServersError::Setting { key, .. } = &error else {
         return error;
     };
-    let last = key.rsplit('.').next().unwrap_or(key);
-    let sets = |line: &str| {
-        let key = line.split_once('=').map(|(key, _)| key.trim());
-        key.is_some_and(|key| key.rsplit('.').next() == Some(last))
-    };
-    match text.lines().position(sets) {
-        Some(at) => ServersError::Line {
-            line: at + 1,
+    match line_of(text, key) {
+        Some(line) => ServersError::Line {
+            line,
             fault: Box::new(error),
         },
         None => error,
-    }
-}
-
-/// Lists each value that is not a table, with its dotted path.
-fn leaves(table: &Table) -> Vec<(String, &Value)> {
-    let mut all = Vec::new();
-    for (key, value) in table {
-        match value {
-            Value::Table(inner) => {
-                let inner = leaves(inner).into_iter();
-                all.extend(inner.map(|(path, value)| (format!("{key}.{path}"), value)));
-            }
-            value => all.push((key.clone(), value)),
-        }
-    }
-    all
-}
-
-/// Sets the value at a dotted path.
-fn set(table: &mut Table, path: &str, value: Value) -> Result<(), ServersError> {
-    let Some((first, rest)) = path.split_once('.') else {
-        table.insert(path.to_owned(), value);
-        return Ok(());
-    };
-    let inner = table.entry(first).or_insert_with(|| Table::new().into());
-    match inner.as_table_mut() {
-        Some(inner) => set(inner, rest, value),
-        None => Err(ServersError::Swept {
-            key: path.to_owned(),
-            reason: format!("{first} is not a table of settings"),
-        }),
     }
 }

@@ -35,7 +35,7 @@ pub use laws::BrokenLaw;
 pub use measures::{MEASURES, Measure};
 pub use outcome::{Outcome, OwnerReturn, PageIns};
 pub use owners::{RoomChange, room_changes};
-pub use rows::{Row, Spread, rows, runs, simulate};
+pub use rows::{rows, runs, simulate};
 pub use scenario::{FullServers, Scenario};
 pub use shipped::SHIPPED;
 

@@ -7,7 +7,7 @@ use super::model::Model;
 use super::outcome::Outcome;
 use super::scenario::Scenario;
 use crate::parallel;
-use serde::Serialize;
+use crate::swept::{Spread, SweptRow};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,40 +19,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, ServersError> {
     scenario.check()?;
     Model::new(scenario, seed).run()
-}
-
-/// Median and range of a figure over the seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// Median; of an even number of seeds, the mean of the two middle values.
-    pub median: f64,
-    /// Smallest value of a seed.
-    pub low: f64,
-    /// Largest value of a seed.
-    pub high: f64,
-}
-
-impl Spread {
-    fn new(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (*values.first()?, *values.last()?);
-        let upper = *values.get(values.len() / 2)?;
-        let lower = *values.get(values.len().div_ceil(2) - 1)?;
-        Some(Self {
-            median: f64::midpoint(lower, upper),
-            low,
-            high,
-        })
-    }
-}
-
-/// Figures of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Values of the swept settings, in the order of the file's keys.
-    pub settings: Vec<String>,
-    /// Figures, in the order of [`MEASURES`]; absent where a seed has none.
-    pub values: Vec<Option<Spread>>,
 }
 
 /// Number of simulations of a scenario file, for progress: one for each case and seed.
@@ -71,7 +37,7 @@ pub fn rows(
     file: &ScenarioFile,
     threads: NonZeroUsize,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<Row>, ServersError> {
+) -> Result<Vec<SweptRow>, ServersError> {
     let cases = file.cases()?;
     let with_seeds = |case| file.seeds.iter().map(move |seed| (case, *seed));
     let runs: Vec<(&Case, u64)> = cases.iter().flat_map(with_seeds).collect();
@@ -91,7 +57,7 @@ pub fn rows(
                 .map(|figures| figures.get(at).copied().flatten());
             values.collect::<Option<Vec<f64>>>().and_then(Spread::new)
         };
-        Row {
+        SweptRow {
             settings: case.values.clone(),
             values: (0..MEASURES.len()).map(value).collect(),
         }

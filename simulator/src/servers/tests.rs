@@ -159,7 +159,7 @@ fn page_outs_do_not_take_the_last_place_from_each_other_for_ever() {
     simulate(&scenario, 1).unwrap();
 }
 
-/// One client has eight times the pages of the other, and references them as often.
+/// The first client has eight times the pages of the other, and references them as often.
 #[test]
 fn one_order_of_all_pages_answers_more_than_fixed_parts() {
     let [fixed, shared] = [FullServers::FixedParts, FullServers::SharedLru].map(|full| {

@@ -1,6 +1,7 @@
 //! Whole simulations: laws, determinism, and shapes that hand-worked scenarios predict.
 
 use super::*;
+use crate::swept::Spread;
 use proptest::prelude::*;
 
 #[test]
