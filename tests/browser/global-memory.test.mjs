@@ -68,7 +68,7 @@ describe("a page of global memory", () => {
       await page.screenshot({ path: join(SCREENSHOTS, `global-memory-${name}.png`), fullPage: true });
 
       assert.match(await page.textContent("#headline-title"), /memory of other nodes gain/);
-      assert.match(await page.textContent(".lead"), /At 100\.0 % \(share of the quota\), speedup: lab, gms \d+\.\d\d; lab, hash \d+\.\d\d\./);
+      assert.match(await page.textContent(".lead"), /At 100\.0 % \(share of the quota\), speedup: gms \d+\.\d\d; hash \d+\.\d\d\./);
       const plots = await page.$$eval(".plot", (all) => all.map((plot) => ({
         traces: plot.data.map((trace) => trace.x.length),
         texts: plot.data.flatMap((trace) => trace.hovertext ?? []),
@@ -77,7 +77,7 @@ describe("a page of global memory", () => {
       assert.ok(plots.length >= 4, `${plots.length} figures: speedup, source reads, network, epochs, perhaps owners`);
       for (const plot of plots) {
         assert.deepEqual(plot.traces, POLICIES.map(() => SHARES.length), "a line for each policy, a point for each share");
-        assert.ok(plot.texts.every((text) => /^lab, (gms|hash)<br>share of the quota/.test(text)), plot.texts[0]);
+        assert.ok(plot.texts.every((text) => /^(gms|hash)<br>share of the quota/.test(text)), plot.texts[0]);
       }
       assert.match(plots[0].label, /Speedup of the programs.*\d/);
 

@@ -166,16 +166,20 @@ fn axis(key: &str) -> LineAxis {
     }
 }
 
-/// A line for each combination of the other settings.
+/// A line for each combination of the other settings. Settings with one value are not named.
 fn lines<'a>(key: &str, at: usize, rows: &'a [SweptRow]) -> Lines<'a> {
     let mut lines = Lines {
         x: axis(key),
         names: Vec::new(),
         rows: Vec::new(),
     };
+    let differs = |at: usize| {
+        let first = rows.first().and_then(|row| row.settings.get(at));
+        rows.iter().any(|row| row.settings.get(at) != first)
+    };
     for row in rows {
         let others = row.settings.iter().enumerate();
-        let others = others.filter(|(other, _)| *other != at);
+        let others = others.filter(|(other, _)| *other != at && differs(*other));
         let others: Vec<&str> = others.map(|(_, value)| value.as_str()).collect();
         let name = match others[..] {
             [] => "all cases".to_owned(),
