@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -341,8 +341,7 @@ impl ClusterMemory for Cluster {
             hash: *hash,
             block: Arc::clone(block),
         };
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.puts.try_send(put)
-        {
+        if self.puts.try_send(put).is_err() {
             self.puts_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
