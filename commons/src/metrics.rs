@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 use std::fmt;
 
 /// Media type of the OpenMetrics text format.
@@ -43,7 +43,7 @@ impl Collector for ServiceSeries {
             ConstCounter::new(count).encode(family.encode_family(&[("from", from)])?)?;
         }
         let help = "Bytes of blocks that readers used";
-        let mut family = encoder.encode_descriptor("read", help, Some(&Unit::Bytes), counter)?;
+        let mut family = encoder.encode_descriptor("bytes", help, None, counter)?;
         for (from, count) in [
             ("local", reads.local_read_bytes),
             ("cluster", reads.cluster_read_bytes),
@@ -124,7 +124,7 @@ mod tests {
         let text = text(status).unwrap();
         for line in [
             "gleaner_commons_reads_total{from=\"cluster\"} 3",
-            "gleaner_commons_read_bytes_total{from=\"source\"} 5",
+            "gleaner_commons_bytes_total{from=\"source\"} 5",
             "gleaner_commons_puts_total{result=\"stored\"} 0",
             "gleaner_commons_peer_asked{host_id=\"0a\"} 1.0",
         ] {

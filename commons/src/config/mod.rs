@@ -126,9 +126,10 @@ impl Config {
         let host_id = given_id.or_else(gleaner_trust::this_host_id);
         let sharing = sharing(&file, host_id.as_deref(), origin)?;
         let default_socket = || Some(folders::runtime()?.join("commons.sock"));
-        let socket = file.socket.or_else(default_socket).ok_or_else(|| {
-            origin.wrong("socket", "XDG_RUNTIME_DIR is not set: name the socket")
-        })?;
+        let socket = file
+            .socket
+            .or_else(default_socket)
+            .ok_or_else(|| origin.wrong("socket", "XDG_RUNTIME_DIR is not set: name the socket"))?;
         let mounts = file.mounts.iter().map(|mount| resolve(mount, origin));
         Ok(Self {
             name: file.name.unwrap_or_else(|| DAEMON.to_owned()),
@@ -177,7 +178,10 @@ fn sharing(
         return Ok(None);
     }
     let host_id = host_id.ok_or_else(|| {
-        origin.wrong("host_id", "there is no /etc/machine-id: set the id of this host")
+        origin.wrong(
+            "host_id",
+            "there is no /etc/machine-id: set the id of this host",
+        )
     })?;
     Membership::new(&members, host_id).map_err(|e| origin.wrong("members", e.to_string()))?;
     if file.policy == SharingPolicy::None {
@@ -240,14 +244,24 @@ mod tests {
         let sharing = config.sharing.unwrap();
         assert_eq!(sharing.listen, "0.0.0.0:7445".parse().unwrap());
         assert_eq!(sharing.members.members().len(), 2);
-        assert!(load(&format!("{text}policy = \"none\"")).unwrap().sharing.is_none());
+        assert!(
+            load(&format!("{text}policy = \"none\""))
+                .unwrap()
+                .sharing
+                .is_none()
+        );
         assert!(load(socket).unwrap().sharing.is_none());
-        let alien = load(&format!("{socket}host_id = \"{}\"\n{members}", "0c".repeat(16)));
+        let alien = load(&format!(
+            "{socket}host_id = \"{}\"\n{members}",
+            "0c".repeat(16)
+        ));
         assert!(alien.unwrap_err().contains("is not among the members"));
         let mount = "[[mounts]]\ncatalog = \"/a.catalog\"\nfolder = \"/mnt/a\"\n";
         let incomplete = load(&format!("{socket}{mount}")).unwrap_err();
         assert!(incomplete.contains("needs the key source"), "{incomplete}");
-        let mounts = load(&format!("{socket}{mount}source = \"/srv/a\"")).unwrap().mounts;
+        let mounts = load(&format!("{socket}{mount}source = \"/srv/a\""))
+            .unwrap()
+            .mounts;
         assert_eq!(mounts[0].folder, Path::new("/mnt/a"));
         let wrong = load(&format!("{socket}{mount}sauce = \"/srv/a\"")).unwrap_err();
         assert!(wrong.contains("unknown field"), "{wrong}");

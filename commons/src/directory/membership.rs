@@ -25,13 +25,17 @@ pub struct MemberAddress {
 #[non_exhaustive]
 pub enum MembershipError {
     /// The text is not an id and an address.
-    #[error("{0:?} is no member: write it like HOST_ID@ws1.example:7445, with the id that `gleaner-agent status` shows")]
+    #[error(
+        "{0:?} is no member: write it like HOST_ID@ws1.example:7445, with the id that `gleaner-agent status` shows"
+    )]
     Malformed(String),
     /// Two members have the same id, or ids that begin alike.
     #[error("{0} is there twice, or begins like another host's id: each host needs its own")]
     Repeated(String),
     /// The list lacks this host.
-    #[error("this host ({0}) is not among the members: all hosts have the same list, with themselves in it")]
+    #[error(
+        "this host ({0}) is not among the members: all hosts have the same list, with themselves in it"
+    )]
     WithoutThisHost(String),
 }
 
@@ -207,12 +211,27 @@ mod tests {
     fn members_are_ids_and_addresses() {
         let text = format!("{}@[::1]:7445", id(1));
         let member: MemberAddress = text.parse().unwrap();
-        assert_eq!((member.address.as_str(), member.to_string()), ("[::1]:7445", text));
+        assert_eq!(
+            (member.address.as_str(), member.to_string()),
+            ("[::1]:7445", text)
+        );
         for wrong in ["", "ws1:7445", "x@ws1:7445"] {
             assert!(wrong.parse::<MemberAddress>().is_err(), "{wrong}");
         }
-        for rest in ["ws1", ":7445", "ws1:0", "ws1:x", "ws1/a:7445", "me@ws1:7445"] {
-            assert!(format!("{}@{rest}", id(1)).parse::<MemberAddress>().is_err(), "{rest}");
+        for rest in [
+            "ws1",
+            ":7445",
+            "ws1:0",
+            "ws1:x",
+            "ws1/a:7445",
+            "me@ws1:7445",
+        ] {
+            assert!(
+                format!("{}@{rest}", id(1))
+                    .parse::<MemberAddress>()
+                    .is_err(),
+                "{rest}"
+            );
         }
         let twice = fixed([1, 1].into_iter());
         let twice = Membership::new(&twice, &id(1)).unwrap_err();

@@ -243,9 +243,7 @@ impl Cluster {
                 self.puts_dropped.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
-            let answer = self
-                .client
-                .put(member, &put.hash, &put.block, PUT_TIMEOUT);
+            let answer = self.client.put(member, &put.hash, &put.block, PUT_TIMEOUT);
             let count = match answer {
                 Ok(PutAnswer::Held) => &self.puts_done,
                 Ok(PutAnswer::NoRoom) => {

@@ -1,9 +1,7 @@
 //! Answers to the other members' requests.
 
 use super::cluster::Cluster;
-use super::wire::{
-    COMMONS, DirectoryUpdate, KIND, KIND_LOCAL, WAIT, block_path, parse_hash,
-};
+use super::wire::{COMMONS, DirectoryUpdate, KIND, KIND_LOCAL, WAIT, block_path, parse_hash};
 use crate::catalog::{BLOCK_BYTES, Hash};
 use crate::directory::{Member, Referral};
 use crate::hold::PutResult;

@@ -123,7 +123,10 @@ impl PeerStates {
         } else {
             was_failing
         };
-        let line = format!("{} {fault}; it is not asked for a minute", name(&state.status));
+        let line = format!(
+            "{} {fault}; it is not asked for a minute",
+            name(&state.status)
+        );
         drop(states);
         if !was_logged {
             log(&line);

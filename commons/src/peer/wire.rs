@@ -60,9 +60,8 @@ impl DirectoryUpdate {
             return None;
         }
         let of = |hashes: &[String], is_held| -> Option<Vec<HolderChange>> {
-            let change = |digits: &String| {
-                parse_hash(digits).map(|hash| HolderChange { hash, is_held })
-            };
+            let change =
+                |digits: &String| parse_hash(digits).map(|hash| HolderChange { hash, is_held });
             hashes.iter().map(change).collect()
         };
         let mut changes = of(&self.gone, false)?;
@@ -85,7 +84,10 @@ mod tests {
         let update = DirectoryUpdate::new(7, &changes);
         let text = serde_json::to_string(&update).unwrap();
         let read: DirectoryUpdate = serde_json::from_str(&text).unwrap();
-        assert_eq!((read.generation, read.changes().unwrap()), (7, changes.to_vec()));
+        assert_eq!(
+            (read.generation, read.changes().unwrap()),
+            (7, changes.to_vec())
+        );
         let many = DirectoryUpdate::new(7, &vec![change(1, true); MOST_CHANGES + 1]);
         assert_eq!(many.changes(), None);
         let wrong = DirectoryUpdate {

@@ -158,7 +158,9 @@ impl Service {
             let trust = Arc::clone(&sharing.server_trust);
             let members = listen::members(Arc::new(server), trust, settings);
             listening.push(runtime.block_on(members)?);
-            runtime.spawn(listen::follow_client_files(Arc::clone(&sharing.client_trust)));
+            runtime.spawn(listen::follow_client_files(Arc::clone(
+                &sharing.client_trust,
+            )));
         }
         if let Some(address) = self.config.local_listen {
             let service = Arc::clone(self);

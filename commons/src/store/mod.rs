@@ -376,10 +376,9 @@ impl Shared {
             }
             // Another file with the same block may be sound.
             Err(_) => {
-                let (failed, others): (Vec<_>, Vec<_>) =
-                    waiters.into_iter().partition(|w| {
-                        (w.place.mount, w.place.row) == (place.mount, place.row)
-                    });
+                let (failed, others): (Vec<_>, Vec<_>) = waiters
+                    .into_iter()
+                    .partition(|w| (w.place.mount, w.place.row) == (place.mount, place.row));
                 for other in others {
                     if state.flights.join(other) {
                         self.work.notify_one();
