@@ -10,7 +10,7 @@ use rustls::{ServerConnection, StreamOwned};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -161,7 +161,7 @@ impl Deployment {
         ServerPaths {
             certificate,
             key,
-            authority: Path::join(self.folder.path(), "pki/authority.crt"),
+            authority: self.folder.path().join("pki/authority.crt"),
             revocation_list: None,
         }
     }

@@ -5,5 +5,6 @@ mod http;
 mod lifetime;
 mod mounted;
 mod server;
+mod shared;
 mod stage;
 mod verified;
