@@ -67,8 +67,7 @@ Examples:
   gleaner-commons run
   gleaner-commons run --config /etc/gleaner/commons.toml
 
-SIGTERM and SIGINT unmount all folders and end the service. Changed certificates are used within seconds; other
-changes of the configuration need a restart.")]
+SIGTERM and SIGINT unmount all folders and end the service. Changed certificates are used within seconds; other changes of the configuration need a restart.")]
     Run(RunArgs),
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
