@@ -2,10 +2,10 @@
 //! **Assumed**, and were chosen before any run.
 
 use super::costs::Costs;
-use super::error::GmsError;
 use super::owners::OwnerChange;
 use super::programs::Program;
 use super::recorded::{MOST_FRAMES, PAGE_BYTES, Recorded, RecordedHosts};
+use crate::swept::ScenarioError;
 use gleaner_policy::global::settings::{MemoryPolicy, Settings, Swap, Victim};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -253,11 +253,11 @@ impl Scenario {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`GmsError::Setting`] names the first setting outside its range.
-    pub fn check(&self) -> Result<(), GmsError> {
+    /// [`ScenarioError::Setting`] names the first setting outside its range.
+    pub fn check(&self) -> Result<(), ScenarioError> {
         let within = |key, value: u64, low: u64, high: u64| match (low..=high).contains(&value) {
             true => Ok(()),
-            false => Err(GmsError::Setting {
+            false => Err(ScenarioError::Setting {
                 key,
                 value: value.to_string(),
                 reason: format!("must be {low} to {high}"),
@@ -274,7 +274,7 @@ impl Scenario {
         )?;
         within("rich_nodes", of(self.rich_nodes), 0, of(self.idle_nodes))?;
         if !(0.0..=100.0).contains(&self.rich_percent) {
-            return Err(GmsError::Setting {
+            return Err(ScenarioError::Setting {
                 key: "rich_percent",
                 value: self.rich_percent.to_string(),
                 reason: "must be 0 to 100".to_owned(),
@@ -323,8 +323,8 @@ impl Scenario {
 
     fn check_owners(
         &self,
-        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
-    ) -> Result<(), GmsError> {
+        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), ScenarioError>,
+    ) -> Result<(), ScenarioError> {
         let most_changes = if self.idle_nodes > 0 {
             MOST_OWNER_CHANGES
         } else {
@@ -350,8 +350,8 @@ impl Scenario {
 
     fn check_recorded(
         &self,
-        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
-    ) -> Result<(), GmsError> {
+        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), ScenarioError>,
+    ) -> Result<(), ScenarioError> {
         within(
             "frame_bytes",
             u64::from(self.frame_bytes),
@@ -387,7 +387,7 @@ impl Scenario {
             ),
         ] {
             if !is_valid {
-                return Err(GmsError::Setting {
+                return Err(ScenarioError::Setting {
                     key,
                     value: value.to_string(),
                     reason: reason.to_owned(),
@@ -414,8 +414,8 @@ impl Scenario {
     /// Checks that no setting gives recorded hosts owners, besides their own.
     ///
     /// # Errors
-    /// [`GmsError::Setting`] names the setting.
-    pub(super) fn check_no_other_owners(&self) -> Result<(), GmsError> {
+    /// [`ScenarioError::Setting`] names the setting.
+    pub(super) fn check_no_other_owners(&self) -> Result<(), ScenarioError> {
         let given = [
             ("has_bystanders", self.has_bystanders, "true".to_owned()),
             (
@@ -435,7 +435,7 @@ impl Scenario {
             ),
         ];
         match given.into_iter().find(|(_, is_given, _)| *is_given) {
-            Some((key, _, value)) => Err(GmsError::Setting {
+            Some((key, _, value)) => Err(ScenarioError::Setting {
                 key,
                 value,
                 reason: "recorded hosts have owners and memory of their own: leave it out"
@@ -447,8 +447,8 @@ impl Scenario {
 
     fn check_costs(
         &self,
-        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
-    ) -> Result<(), GmsError> {
+        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), ScenarioError>,
+    ) -> Result<(), ScenarioError> {
         let costs = &self.costs;
         for (key, value_ns) in [
             ("costs.message_ns", costs.message_ns),
