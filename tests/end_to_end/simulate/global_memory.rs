@@ -48,6 +48,18 @@ fn global_memory_is_simulated_without_a_dataset() {
         table.contains("none") && table.contains("speedup"),
         "{table}"
     );
+    // Machines that have some of the values give the rows of the whole sweep.
+    let csv = |more: &[&str]| {
+        let args = ["simulate", "memory.toml", "--csv", "-"];
+        succeeded(gleaner(folder, &[&args[..], more].concat()))
+    };
+    let whole = csv(&[]);
+    let first = csv(&["--sweep", "policy=gms"]);
+    let second = csv(&["--sweep", "policy=n-chance"]);
+    let (header, rows) = second.split_once('\n').unwrap();
+    assert!(first.starts_with(header), "{first}");
+    assert_eq!(first + rows, whole);
+    assert_eq!(whole.lines().count(), 3);
     let list = succeeded(gleaner(folder, &["simulate", "--list"]));
     assert!(list.contains("gms-skew"), "{list}");
 
@@ -152,7 +164,7 @@ fn global_memory_is_simulated_on_recorded_hosts() {
         ),
         (
             &["simulate", "owners.toml", "--part", "1/2", "-o", "part"],
-            &["--part", "global memory"],
+            &["--part", "global memory", "--sweep KEY=VALUE"],
         ),
         // 200 faults with 10 s of computing between them take longer than 22 minutes.
         (
