@@ -1,8 +1,8 @@
 //! Settings of simulated clients and servers.
 
 use super::PAGE_BYTES;
-use super::error::ServersError;
 use super::owners::RoomChange;
+use crate::swept::ScenarioError;
 use gleaner_policy::choice::Choice;
 use gleaner_policy::shutdown::{Forwarding, Shutdown};
 use gleaner_schemas::curve::Curve;
@@ -158,8 +158,8 @@ impl Scenario {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`ServersError::Setting`] names the first setting outside its range.
-    pub fn check(&self) -> Result<(), ServersError> {
+    /// [`ScenarioError::Setting`] names the first setting outside its range.
+    pub fn check(&self) -> Result<(), ScenarioError> {
         let of = u64::from;
         whole("clients", of(self.clients), 1, MOST_HOSTS)?;
         whole(
@@ -201,7 +201,7 @@ impl Scenario {
             whole("owners", change.at_ms, 0, of(self.length_ms))?;
         }
         if self.full != FullServers::ClientDisk && !self.has_disk_copy {
-            return Err(ServersError::Setting {
+            return Err(ScenarioError::Setting {
                 key: "has_disk_copy",
                 value: "false".to_owned(),
                 reason: "must be true if pages replace each other: only clean pages can be dropped"
@@ -212,14 +212,14 @@ impl Scenario {
     }
 }
 
-fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), ServersError> {
+fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), ScenarioError> {
     match (low..=high).contains(&value) {
         true => Ok(()),
         false => Err(outside(key, value.to_string(), &low, &high)),
     }
 }
 
-fn real(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), ServersError> {
+fn real(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), ScenarioError> {
     match (low..=high).contains(&value) {
         true => Ok(()),
         false => Err(outside(key, value.to_string(), &low, &high)),
@@ -231,8 +231,8 @@ fn outside(
     value: String,
     low: &dyn std::fmt::Display,
     high: &dyn std::fmt::Display,
-) -> ServersError {
-    ServersError::Setting {
+) -> ScenarioError {
+    ScenarioError::Setting {
         key,
         value,
         reason: format!("must be {low} to {high}"),

@@ -2,6 +2,7 @@
 
 mod faults;
 mod http;
+mod https;
 mod lifetime;
 mod mounted;
 mod server;
