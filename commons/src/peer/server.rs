@@ -60,7 +60,6 @@ impl BlockServer {
     }
 
     /// Routes for the other members.
-    #[must_use]
     pub fn router(self: &Arc<Self>) -> Router {
         let block_bytes = usize::try_from(BLOCK_BYTES).unwrap_or(usize::MAX);
         let blocks = get(get_block).put(put_block);
