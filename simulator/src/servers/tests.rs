@@ -130,20 +130,27 @@ fn copied(copy_pace: CopyPace) -> Outcome {
     simulate(&scenario, 1).unwrap()
 }
 
+/// Longest page-in, which may have begun just before the return.
+fn longest_ns(outcome: &Outcome) -> u64 {
+    let parts = [&outcome.before, &outcome.during];
+    let longest = parts.map(|part| part.times_ns.last().copied());
+    longest.into_iter().flatten().max().unwrap()
+}
+
 #[test]
 fn second_copies_yield_to_page_ins() {
     // A page-in: request and page with a latency of 20 us each, 20 us of CPU, and 32.768 us on the link.
     let alone_ns = 92_768;
     let idle = copied(CopyPace::WhenIdle);
-    assert_eq!(idle.before.times_ns.last(), Some(&alone_ns));
+    assert_eq!(idle.before.quantile_ns(0.99), Some(alone_ns));
     // A page-in waits for one copy at most. The first one may ask the dormant server in vain, for 60 us.
-    let longest_ns = *idle.during.times_ns.last().unwrap();
-    assert!(longest_ns > alone_ns, "no page-in met a copy");
-    assert!(longest_ns <= alone_ns + 32_768 + 60_000, "{longest_ns}");
+    let idle_ns = longest_ns(&idle);
+    assert!(idle_ns > alone_ns, "no page-in met a copy");
+    assert!(idle_ns <= alone_ns + 32_768 + 60_000, "{idle_ns}");
     // 8,192 copies take 268.4 ms of each link.
     let at_once = copied(CopyPace::AtOnce);
-    let longest_ms = *at_once.during.times_ns.last().unwrap() / 1_000_000;
-    assert!((200..269).contains(&longest_ms), "{longest_ms}");
+    let at_once_ms = longest_ns(&at_once) / 1_000_000;
+    assert!((200..269).contains(&at_once_ms), "{at_once_ms}");
 }
 
 #[test]
@@ -157,11 +164,11 @@ fn second_copies_are_complete_again_after_idle_moments() {
         owner.copied_ns.unwrap() / 1_000_000
     });
     assert_eq!(at_once_ms, 268);
-    // A page-in keeps both links of a copy from their work for 72.8 us at most: its CPU time, its own page and one
-    // wait for the other server. There are 1,000 page-ins per second of computing.
+    // A page-in delays its server's copies by 52.8 us at most, its CPU time and its page. A second has fewer than
+    // 1,100 page-ins, at two servers.
     assert!((269..310).contains(&idle_ms), "{idle_ms}");
-    let lease = simulate(&lease(Shutdown::AtOnce), 1).unwrap();
-    assert_eq!(lease.returns[0].copied_ns, None);
+    let without_copies = simulate(&lease(Shutdown::AtOnce), 1).unwrap();
+    assert_eq!(without_copies.returns[0].copied_ns, None);
 }
 
 #[test]
