@@ -242,7 +242,10 @@ mod tests {
         let text = format!("{socket}host_id = \"{own}\"\n{members}");
         let config = load(&text).unwrap();
         let sharing = config.sharing.unwrap();
-        assert_eq!(sharing.listen, "0.0.0.0:7445".parse().unwrap());
+        assert_eq!(
+            sharing.listen,
+            "0.0.0.0:7445".parse::<SocketAddr>().unwrap()
+        );
         assert_eq!(sharing.members.members().len(), 2);
         assert!(
             load(&format!("{text}policy = \"none\""))

@@ -4,7 +4,7 @@ use super::PAGE_BYTES;
 use super::owners::RoomChange;
 use crate::swept::ScenarioError;
 use gleaner_policy::choice::Choice;
-use gleaner_policy::shutdown::{Forwarding, Shutdown};
+use gleaner_policy::shutdown::{CopyPace, Forwarding, Shutdown};
 use gleaner_schemas::curve::Curve;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub struct Scenario {
     pub shutdown: Shutdown,
     /// Way in which clients learn of a page's new place.
     pub forwarding: Forwarding,
+    /// Time at which servers send second copies.
+    pub copy_pace: CopyPace,
     /// Choice of the server for a new page.
     pub choice: Choice,
     /// Treatment of pages if all servers are full.
@@ -89,6 +91,7 @@ impl Default for Scenario {
         Self {
             shutdown: Shutdown::AtOnce,
             forwarding: Forwarding::Callback,
+            copy_pace: CopyPace::WhenIdle,
             choice: Choice::Spread,
             full: FullServers::ClientDisk,
             has_disk_copy: false,
