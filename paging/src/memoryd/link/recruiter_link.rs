@@ -1,12 +1,13 @@
 //! Link to one recruiter: connects, and connects again after failures.
 
-use super::connect::{PeerCertificates, RecruiterConnection, Socket, connect};
+use super::connect::connect;
 use super::identity::Identity;
 use super::timed_announcement::TimedAnnouncement;
 use super::{FAREWELL, LinkError, PageAddress, REQUESTS_AT_ONCE};
 use crate::core::{CoreMessage, LinkEnd};
 use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
+use gleaner_paging::websocket::{PeerCertificates, RecruiterConnection, Socket};
 use gleaner_schemas::lending::{
     Answer, HostMessage, Outcome, RecruiterMessage, Refusal, RefusalKind, Request,
 };
