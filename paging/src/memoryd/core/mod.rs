@@ -160,7 +160,8 @@ impl Core {
             log: Log::open(&config.state_folder),
             lent: LentSpan::default(),
             served: ServedRequests::new(load, clock::boot_ms()),
-            serves_pages: config.serving.listen.is_some(),
+            serves_pages: config.serving.listen.is_some()
+                || config.serving.pages_socket.is_some(),
             revocations: None,
             is_useless: config.serving.note().is_some(),
             host_id: config.recruiters.host_id.clone().unwrap_or_default(),
@@ -370,6 +371,7 @@ impl Core {
             incarnation: self.incarnation.clone(),
             quota: self.quota(),
             address: None,
+            pages_socket: None,
             requests_per_s: self.served.per_s(now_ms),
             leases: self.lender.leases(now_ms),
             accepts_revocation_lists: true,

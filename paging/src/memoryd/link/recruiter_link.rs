@@ -44,6 +44,7 @@ pub(super) struct Link {
     pub(super) rejected: Option<String>,
     pub(super) announce_every: Duration,
     pub(super) pages: Option<PageAddress>,
+    pub(super) pages_socket: Option<String>,
     pub(super) end: LinkEnd,
     /// Last announcement of the core; `None` before the first.
     pub(super) latest: Option<TimedAnnouncement>,
@@ -200,6 +201,7 @@ impl Link {
             PageAddress::Named(address) => address.clone(),
             PageAddress::Port(port) => SocketAddr::new(connection.here, *port).to_string(),
         });
+        announcement.pages_socket.clone_from(&self.pages_socket);
         connection
             .say(&HostMessage::Announcement(Box::new(announcement)))
             .await
