@@ -1,7 +1,7 @@
 //! `gleaner-recruiter status`: asks a running recruiter for its status.
 
 use crate::Error;
-use crate::http::{Commonses, Health, Hosts, Problem};
+use crate::http::{CommonsList, Health, Hosts, Problem};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::commons::{BLOCK_BYTES, CommonsView};
@@ -26,7 +26,7 @@ struct Status {
     #[serde(flatten)]
     hosts: Hosts,
     #[serde(flatten)]
-    commonses: Commonses,
+    commonses: CommonsList,
     /// `null` if this machine's programs may not see leases (`local_access = "status"`).
     leases: Option<LeaseList>,
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// All commonses that have members.
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
-pub(crate) struct Commonses {
+pub(crate) struct CommonsList {
     /// Commonses, sorted by name.
     pub(crate) commonses: Vec<CommonsView>,
 }
@@ -39,7 +39,7 @@ pub(super) struct LinkQuery {
     path = "/v1/commons",
     tag = "commons",
     responses(
-        (status = 200, description = "Commonses that have members", body = Commonses),
+        (status = 200, description = "Commonses that have members", body = CommonsList),
         (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
@@ -48,10 +48,10 @@ pub(super) struct LinkQuery {
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Commonses>, Problem> {
+) -> Result<Json<CommonsList>, Problem> {
     app.may_read(&caller)?;
     let commonses = app.state.commons().views(app.state.now_ms());
-    Ok(Json(Commonses { commonses }))
+    Ok(Json(CommonsList { commonses }))
 }
 
 /// Link of a member of a commons.

@@ -14,7 +14,7 @@ mod status;
 mod watch;
 
 pub(crate) use app::App;
-pub(crate) use commons::Commonses;
+pub(crate) use commons::CommonsList;
 pub(crate) use hosts::Hosts;
 pub(crate) use status::Health;
 
