@@ -146,7 +146,9 @@ impl Commonses {
     /// State of every commons, in the order of their names.
     pub(crate) fn views(&self, now_ms: i64) -> Vec<CommonsView> {
         let groups = self.by_name.iter();
-        groups.map(|(name, group)| group.view(name, now_ms)).collect()
+        groups
+            .map(|(name, group)| group.view(name, now_ms))
+            .collect()
     }
 
     fn group(&mut self, link: &MemberLink) -> Result<&mut Group, Refusal> {

@@ -160,8 +160,7 @@ impl Core {
             log: Log::open(&config.state_folder),
             lent: LentSpan::default(),
             served: ServedRequests::new(load, clock::boot_ms()),
-            serves_pages: config.serving.listen.is_some()
-                || config.serving.pages_socket.is_some(),
+            serves_pages: config.serving.listen.is_some() || config.serving.pages_socket.is_some(),
             revocations: None,
             is_useless: config.serving.note().is_some(),
             host_id: config.recruiters.host_id.clone().unwrap_or_default(),
