@@ -4,6 +4,7 @@
 use super::client::LEASE_BYTES;
 use super::partition::{Host, LONG_TERM_MS, PORT, RECRUITER, Recruiter, client};
 use crate::delivery::network::within;
+use crate::delivery::partitions::pki;
 use crate::delivery::running::wait_for;
 use gleaner_paging::nbd::client::{ConnectError, Server, Wire, connect};
 use gleaner_paging::nbd::export_name;
@@ -143,6 +144,7 @@ fn read(wire: &mut Wire, offset: u64) -> Result<Vec<u8>, u32> {
 fn a_host_in_a_commons_has_weights_and_its_own_memory_until_its_owner_returns() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
+    pki(folder, &["init", "--name", "collector.example"]);
     let recruiter = Recruiter::start(folder);
     let host = Host::start(folder, 0, &recruiter.namespace);
     let own = client(folder, "host0");
