@@ -73,7 +73,7 @@ pub struct ServiceStatus {
     pub counters: StoreCounters,
     /// Figures of the exchange with other members; absent if blocks are not shared.
     pub cluster: Option<ClusterCounters>,
-    /// Other members.
+    /// States of the other members.
     pub peers: Vec<PeerStatus>,
 }
 

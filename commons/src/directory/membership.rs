@@ -71,7 +71,7 @@ pub enum MembershipSource {
 }
 
 impl MembershipSource {
-    /// Present members.
+    /// Members of the commons at present.
     #[must_use]
     pub fn members(&self) -> &[MemberAddress] {
         match self {
@@ -80,7 +80,7 @@ impl MembershipSource {
     }
 }
 
-/// A member.
+/// One host of the commons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Number of the member: the first 32 bits of its id.
