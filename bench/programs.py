@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
-"""Programs that need more memory than they have: their time on borrowed memory, beside plain memory and swap on disks.
+"""Programs that need more memory than they have: their time on borrowed memory, beside plain memory and swap on a modelled disk.
 
-programs.py [--programs target/release] [--runs 3] [--at-once 4] [--disk-ms 8] [--json FILE]
+programs.py [--programs target/release] [--sets half single concurrent] [--ways memory borrowed fast disk] [--runs 3] [--quick] [--resume] [--json FILE]
 
-The programs are Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, to each of which `gleaner-clerk
-run` gives half to two thirds of the memory that it needs; then --at-once sorts concurrently, each with its own limit. Their output is compared with that of the first
-way. A program that fails has no time: POV-Ray ends if one half of it waits ten seconds for the other.
+*half*: Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, with half to two thirds of the memory that they
+need, and four sorts at once, each with its own limit. *single*: Anemone's programs (docs/evaluation.md) at a sixteenth of their sizes with 16 MiB: POV-Ray in three sizes, std::sort
+(std_sort.cpp), Debian's ns-2 with voice.tcl, and nearest neighbours. *concurrent*: 1 to 18 processes of POV-Ray or std::sort of 100 MiB in one group of 256 MiB. `gleaner-clerk run`
+limits the memory. Outputs are compared with those of the first way. A program may end itself: POV-Ray does if one half of it waits ten seconds for the other. That
+is a result, as is a time above --most-s.
 
-*Borrowed*: swap on a clerk, whose pages are at two standalone memoryds over TCP on loopback, encrypted, with its copy on this machine's disk. *Disk*: swap on nbdkit's
-memory behind its delay filter, which delays each request and serves one at a time: a hard disk with an assumed seek time. *Fast*: the same nbdkit without a delay, which
-shows the cost of the path itself. All three swap by `gleaner-clerk attach`. Nothing is pinned. Root only.
+*Borrowed*: swap on a clerk, whose pages are at two standalone memoryds over TCP on loopback, encrypted, with its copy on this machine's disk. *Disk*: swap on the modelled disk (disk.c),
+run once. In *single* its swap area is a sixteenth of 10 GB and has the seeks of the whole. *Fast*: nbdkit's memory, which shows the cost of the path itself. All three swap by
+`gleaner-clerk attach`. Nothing is pinned. --resume skips what the file of --json has. Root only.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import hashlib
 import json
 import random
+import shlex
 import statistics
 import subprocess
 import sys
@@ -24,6 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import disk
 from swap import ROOT, limited, swap
 
 SOURCES = ROOT / "tests/end_to_end/lending/programs"
@@ -34,6 +39,26 @@ VECTORS = 16_000
 SPHERES = 80_000
 AREA_MIB = 1024
 WAYS = ("memory", "borrowed", "fast", "disk")
+SCALE = 16
+"""Divisor of the patent's sizes in the set *single*: 256 MB of local memory, a swap partition of 10 GB, and the programs."""
+SINGLE_LOCAL_MIB, CONCURRENT_LOCAL_MIB = 256 // SCALE, 256
+# Spheres for which POV-Ray needs so many MiB, and the inputs of the other programs.
+SPHERES_BY_MIB = {54: 40_000, 109: 95_000, 218: 206_000, 100: 86_000}
+SINGLE_SORT_MIB, SINGLE_VECTORS, CALLS, SIMULATED_S = 320, 14_000, 3_500, 3
+AT_ONCE = (1, 2, 4, 8, 12, 16, 18)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Processes that start together, and the limit of their local memory."""
+
+    set: str
+    name: str
+    processes: int
+    local_mib: int
+    called: tuple
+    """Command and output file of each process."""
+    is_one_group: bool = False
 
 
 def commands(folder: Path) -> dict[str, tuple[list, Path]]:
@@ -51,6 +76,40 @@ def commands(folder: Path) -> dict[str, tuple[list, Path]]:
 def sort(folder: Path, number: int) -> tuple[list, Path]:
     made = folder / f"sorted-{number}"
     return ["env", "LC_ALL=C", "sort", "--parallel=1", "-S", "512M", "-o", made, folder / "lines"], made
+
+
+def drawing(folder: Path, spheres: int, number: int) -> tuple[list, Path]:
+    picture = folder / f"spheres-{number}.bmp"
+    return ["povray", f"+I{SOURCES / 'spheres.pov'}", f"+O{picture}", "+FB", "+W64", "+H48", "+WT1", "-D", f"Declare=Count={spheres}"], picture
+
+
+def sorting(folder: Path, mib: int, number: int) -> tuple[list, Path]:
+    made = folder / f"std-sorted-{number}"
+    return [folder / "std_sort", mib, made], made
+
+
+def jobs_of(args: argparse.Namespace, folder: Path) -> list[Job]:
+    found = []
+    if "half" in args.sets:
+        found += [Job("half", name, 1, LIMIT_MIB, (called,)) for name, called in commands(folder).items()]
+        if args.at_once:
+            sorts = tuple(sort(folder, number) for number in range(args.at_once))
+            found.append(Job("half", f"{args.at_once} sorts at once", args.at_once, LIMIT_MIB, sorts))
+    if "single" in args.sets:
+        divisor = 4 if args.quick else 1
+        single = [(f"POV-Ray, {mib} MiB", drawing(folder, SPHERES_BY_MIB[mib] // divisor, 0)) for mib in (54, 109, 218)]
+        single.append((f"std::sort, {SINGLE_SORT_MIB} MiB", sorting(folder, SINGLE_SORT_MIB // divisor, 0)))
+        voice = folder / "voice"
+        single.append(("ns-2, 64 MiB", (["ns", ROOT / "bench/voice.tcl", CALLS // divisor, SIMULATED_S, voice], voice)))
+        nearest = folder / "nearest"
+        single.append(("nearest neighbours, 96 MiB", ([PYTHON, SOURCES / "nearest.py", SINGLE_VECTORS // divisor, nearest], nearest)))
+        found += [Job("single", name, 1, SINGLE_LOCAL_MIB, (called,)) for name, called in single]
+    if "concurrent" in args.sets:
+        for at_once in (1, 2, 4) if args.quick else AT_ONCE:
+            for name, make, size in (("POV-Ray", drawing, SPHERES_BY_MIB[100]), ("std::sort", sorting, 100)):
+                called = tuple(make(folder, size, number) for number in range(at_once))
+                found.append(Job("concurrent", name, at_once, CONCURRENT_LOCAL_MIB, called, is_one_group=True))
+    return found
 
 
 def write_lines(path: Path) -> None:
@@ -87,17 +146,16 @@ def borrowed(programs: Path, folder: Path):
 
 
 @contextlib.contextmanager
-def nbdkit(programs: Path, folder: Path, options: list, delays: list):
+def nbdkit(programs: Path, folder: Path):
     """Swap on nbdkit's memory."""
     socket = folder / "nbdkit.sock"
-    command = ["nbdkit", "-f", "-U", socket, *options, "memory", f"{AREA_MIB}M", *delays]
-    with server(command, socket), swap(programs / "gleaner-clerk", ["--socket", socket]):
+    with server(["nbdkit", "-f", "-U", socket, "memory", f"{AREA_MIB}M"], socket), swap(programs / "gleaner-clerk", ["--socket", socket]):
         yield
     socket.unlink()
 
 
 @contextlib.contextmanager
-def way(name: str, args: argparse.Namespace, folder: Path):
+def way(name: str, of_set: str, args: argparse.Namespace, folder: Path):
     match name:
         case "memory":
             yield
@@ -105,69 +163,105 @@ def way(name: str, args: argparse.Namespace, folder: Path):
             with borrowed(args.programs, folder):
                 yield
         case "fast":
-            with nbdkit(args.programs, folder, [], []):
+            with nbdkit(args.programs, folder):
                 yield
         case "disk":
-            delays = [f"rdelay={args.disk_ms}ms", f"wdelay={args.disk_ms}ms"]
-            with nbdkit(args.programs, folder, ["--filter=noparallel", "--filter=delay"], [*delays, "serialize=all-requests"]):
+            keys = {"size": disk.PARTITION_BYTES}
+            if of_set == "single":
+                keys = {"size": disk.PARTITION_BYTES // SCALE, "span": disk.PARTITION_BYTES}
+            with disk.serving(folder, **keys) as socket, swap(args.programs / "gleaner-clerk", ["--socket", socket]):
                 yield
 
 
-def run(called: list[tuple[list, Path]], clerk: Path | None) -> tuple[float, list[str]] | None:
-    """Seconds until the last program has ended, and their outputs; None if one failed. A clerk's program limits their local memory."""
-    words = [limited(clerk, LIMIT_MIB, command) if clerk else list(map(str, command)) for command, _ in called]
+def together(called: tuple) -> list[str]:
+    """One command that runs all, and fails if one fails."""
+    begins = [f"{shlex.join(map(str, command))} & pids+=($!)" for command, _ in called]
+    return ["bash", "-c", "pids=(); " + "; ".join(begins) + '; code=0; for pid in "${pids[@]}"; do wait "$pid" || code=$?; done; exit $code']
+
+
+def run(job: Job, clerk: Path | None, most_s: float) -> dict:
+    """Seconds until the last program has ended, outcome, and hashes of the outputs. A clerk's program limits their local memory."""
+    words = [together(job.called)] if job.is_one_group else [list(map(str, command)) for command, _ in job.called]
+    if clerk:
+        words = [limited(clerk, job.local_mib, command) for command in words]
     begin = time.monotonic()
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in words]
-    ended = [process.wait() for process in running]
+    outcome, codes = "done", []
+    for process in running:
+        try:
+            codes.append(process.wait(max(0.1, begin + most_s - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            outcome = "took too long"
+            process.terminate()  # gleaner-clerk passes it on, and removes the group
+            process.wait(600)
     seconds = time.monotonic() - begin
-    if any(ended):
-        print(f"{called[0][0][0]} ended with {ended} after {seconds:.1f} s", file=sys.stderr)
-        return None
-    made = [hashlib.sha256(file.read_bytes()).hexdigest() for _, file in called]
-    for _, file in called:
-        file.unlink()
-    return seconds, made
+    files = [file for _, file in job.called]
+    if outcome == "done" and any(codes):
+        outcome = "ended itself"
+    made = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files] if outcome == "done" else []
+    for file in files:
+        file.unlink(missing_ok=True)
+    return {"seconds": round(seconds, 2), "outcome": outcome, "made": made}
+
+
+def table(rows: list[dict], ways: list[str]) -> str:
+    lines = ["| set | program | processes | " + " | ".join(ways) + " | disk / borrowed |", "| --- | --- | --- |" + " --- |" * (len(ways) + 1)]
+    for key in dict.fromkeys((row["set"], row["program"], row["processes"]) for row in rows):
+        cells, medians = [], {}
+        for name in ways:
+            runs = [row for row in rows if (row["set"], row["program"], row["processes"], row["way"]) == (*key, name)]
+            done = [row["seconds"] for row in runs if row["outcome"] == "done"]
+            if done:
+                medians[name] = statistics.median(done)
+                cells.append(f"{medians[name]:.1f}")
+            else:
+                cells.append(f"{runs[0]['outcome']} ({runs[0]['seconds']:.0f} s)" if runs else "")
+        ratio = f"{medians['disk'] / medians['borrowed']:.1f}" if {"disk", "borrowed"} <= medians.keys() else ""
+        lines.append(f"| {key[0]} | {key[1]} | {key[2]} | " + " | ".join(cells) + f" | {ratio} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, default=ROOT / "target/release", metavar="DIR", help="where gleaner-memoryd and gleaner-clerk are")
+    parser.add_argument("--sets", nargs="+", default=["half"], choices=["half", "single", "concurrent"])
     parser.add_argument("--runs", type=int, default=3, help="of each way but the disk, which is run once")
-    parser.add_argument("--at-once", type=int, default=4, help="sorts; 0: none")
-    parser.add_argument("--disk-ms", type=int, default=8, help="of each request to the disk")
+    parser.add_argument("--at-once", type=int, default=4, help="sorts of the set half; 0: none")
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
-    parser.add_argument("--json", type=Path, help="write the figures there as well")
+    parser.add_argument("--most-s", type=float, default=7200, help="of a job; then its programs are ended")
+    parser.add_argument("--quick", action="store_true", help="one run, a quarter of the single sizes, 1 to 4 processes: a trial, not a result")
+    parser.add_argument("--resume", action="store_true", help="skip what the file of --json has")
+    parser.add_argument("--json", type=Path, help="write the figures there, after each run")
     args = parser.parse_args()
+    for tool, package in (("povray", "povray"), ("ns", "ns2"), ("c++", "g++"), ("nbdkit", "nbdkit")):
+        subprocess.run([ROOT / "tests/need", tool, package], check=True)
+    rows: list[dict] = []
+    if args.resume and args.json and args.json.exists():
+        rows = json.loads(args.json.read_text())["programs"]
+        if any(row["is_quick"] != args.quick for row in rows):
+            parser.error(f"{args.json} has runs with and without --quick: choose another file")
     with tempfile.TemporaryDirectory(prefix="gleaner-bench-") as name:
         folder = Path(name)
         write_lines(folder / "lines")
-        jobs = {name: [called] for name, called in commands(folder).items()}
-        if args.at_once:
-            jobs[f"{args.at_once} sorts at once"] = [sort(folder, number) for number in range(args.at_once)]
-        plain, seconds = {}, {}
-        for number in range(args.runs):
-            # Run only once: it takes minutes per program, and its delay is an assumption.
+        subprocess.run(["c++", "-O2", "-o", folder / "std_sort", ROOT / "bench/std_sort.cpp"], check=True)
+        for number in range(1 if args.quick else args.runs):
+            # The disk is run only once: it takes minutes or hours.
             for name in (name for name in args.ways if name != "disk" or number == 0):
-                with way(name, args, folder):
-                    for job, called in jobs.items():
-                        if (ran := run(called, None if name == "memory" else args.programs / "gleaner-clerk")) is None:
-                            continue
-                        took, made = ran
-                        if plain.setdefault(job, made) != made:
-                            raise SystemExit(f"{job} made something else on {name}")
-                        seconds.setdefault((job, name), []).append(took)
-                        print(f"run {number + 1}: {job}, {name}: {took:.1f} s", file=sys.stderr, flush=True)
-    ended = {key: statistics.median(values) for key, values in seconds.items()}
-    rows = [{"program": job, **{name: ended.get((job, name)) for name in args.ways}} for job in jobs]
-    titles = {"memory": "memory s", "borrowed": "borrowed s", "fast": "fast s", "disk": f"disk of {args.disk_ms} ms s"}
-    print("| | " + " | ".join(titles[name] for name in args.ways) + " | disk / borrowed |")
-    print("| --- |" + " --- |" * (len(args.ways) + 1))
-    for row in rows:
-        ratio = f"{row['disk'] / row['borrowed']:.1f}" if row.get("disk") and row.get("borrowed") else ""
-        print(f"| {row['program']} | " + " | ".join(f"{row[name]:.1f}" if row[name] else "failed" for name in args.ways) + f" | {ratio} |")
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps({"disk_ms": args.disk_ms, "programs": rows}, indent=2))
+                for job in jobs_of(args, folder):
+                    key = {"set": job.set, "program": job.name, "processes": job.processes, "way": name, "run": number + 1}
+                    if any(key.items() <= row.items() for row in rows):
+                        continue
+                    with way(name, job.set, args, folder):
+                        row = key | {"is_quick": args.quick} | run(job, None if name == "memory" else args.programs / "gleaner-clerk", args.most_s)
+                    others = (old["made"] for old in rows if old["made"] and (old["set"], old["program"], old["processes"]) == (job.set, job.name, job.processes))
+                    if row["made"] and row["made"] != next(others, row["made"]):
+                        raise SystemExit(f"{job.name} made something else on {name}")
+                    rows.append(row)
+                    print(f"run {number + 1}: {job.set}, {job.processes} × {job.name}, {name}: {row['outcome']}, {row['seconds']:.1f} s", file=sys.stderr, flush=True)
+                    if args.json:
+                        args.json.parent.mkdir(parents=True, exist_ok=True)
+                        args.json.write_text(json.dumps({"programs": rows}, indent=1))
+    print(table(rows, args.ways))
 
 
 if __name__ == "__main__":

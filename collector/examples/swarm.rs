@@ -4,7 +4,8 @@
 //! ```text
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --backlog 960 --at-once 32  a day each, at once
-//! swarm --pki DIR --url A:1,A:2 --hosts 100000 --connect-seconds 600             two collectors, hosts in turn
+//! swarm --pki DIR --url A:1,A:2 --hosts 19000 --connect-seconds 600              two collectors, hosts in turn
+//! swarm --pki DIR --url A:1,A:2 --first 19000 --hosts 19000 --interval-seconds 450   the next 19,000, five times as seldom
 //! swarm --pki DIR --hosts 50 --seconds 0                                         certificates alone, and an authority
 //! swarm --hosts 50 --backlog 960 --dump DIR                                      the same bodies into files, unsent
 //! ```
@@ -25,6 +26,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +38,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 const TEMPLATES: usize = 16;
-const INTERVAL_MS: u64 = 90_000;
+/// An agent's default interval between samples, in seconds.
+const INTERVAL_S: usize = 90;
 /// Maximum number of records in an agent's batch.
 const RECORDS_AT_ONCE: usize = 512;
 /// Number of hosts that share an address of the loopback network.
@@ -46,8 +49,12 @@ struct Args {
     pki: PathBuf,
     /// Addresses of the collectors, to which hosts are assigned in turn.
     collectors: Vec<String>,
+    /// Number of the first host, so that several processes send for hosts of their own.
+    first: usize,
     hosts: usize,
     seconds: u64,
+    /// Time between two batches of a host, in seconds.
+    interval_seconds: u64,
     /// Time over which the hosts connect and send their first batches, in seconds.
     connect_seconds: u64,
     backlog: usize,
@@ -89,7 +96,7 @@ fn main() {
     let count = if args.backlog > 0 {
         args.backlog
     } else {
-        (args.length().as_millis() as u64 / INTERVAL_MS + 2) as usize
+        (args.length().as_secs() / args.interval_seconds + 2) as usize
     };
     let records = if args.backlog > 0 { RECORDS_AT_ONCE } else { 1 };
     eprintln!("making {count} samples of {TEMPLATES} hosts");
@@ -125,18 +132,25 @@ fn args() -> Args {
             .map(|urls| urls.split(',').map(str::to_owned).collect())
             .unwrap_or_default(),
         dump: given.get("--dump").map(PathBuf::from),
+        first: number("--first", 0),
         hosts: number("--hosts", 100),
         seconds: number("--seconds", 180) as u64,
-        connect_seconds: number("--connect-seconds", INTERVAL_MS as usize / 1000) as u64,
+        interval_seconds: number("--interval-seconds", INTERVAL_S) as u64,
+        connect_seconds: number("--connect-seconds", INTERVAL_S) as u64,
         backlog: number("--backlog", 0),
         at_once: number("--at-once", 64),
     }
 }
 
 impl Args {
+    /// Numbers of the hosts.
+    fn numbers(&self) -> Range<usize> {
+        self.first..self.first + self.hosts
+    }
+
     /// Length of the run. A longer time for connecting makes it longer by as much.
     fn length(&self) -> Duration {
-        let longer_s = self.connect_seconds.saturating_sub(INTERVAL_MS / 1000);
+        let longer_s = self.connect_seconds.saturating_sub(self.interval_seconds);
         Duration::from_secs(self.seconds + longer_s)
     }
 }
@@ -145,7 +159,7 @@ impl Args {
 fn dump(args: &Args, templates: &[Vec<Template>], folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let mut rows = 0;
-    for n in 0..args.hosts {
+    for n in args.numbers() {
         for (at, batch) in templates[n % TEMPLATES].iter().enumerate() {
             std::fs::write(folder.join(format!("{n:06}-{at:04}.batch")), batch.body(n)).unwrap();
             rows += batch.rows;
@@ -159,7 +173,7 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
     let parameters = Parameters {
         hosts: TEMPLATES,
         days: u32::try_from(1 + samples / 960 * 3).unwrap(),
-        interval_ms: INTERVAL_MS as i64,
+        interval_ms: INTERVAL_S as i64 * 1000,
         ..Parameters::of_preset(Preset::Modern, 1).unwrap()
     };
     let cluster = Cluster::new(&parameters).unwrap();
@@ -309,9 +323,9 @@ fn certificates(args: &Args) -> Certificates {
     }
     let folder = args.pki.join("swarm");
     std::fs::create_dir_all(&folder).unwrap();
-    for n in 0..args.hosts {
+    for n in args.numbers() {
         if n % 1000 == 0 {
-            eprintln!("certificates: {n} of {}", args.hosts);
+            eprintln!("certificates: {n} of {}", args.numbers().end);
         }
         if !file(&folder, n, "crt").exists() {
             let role = Role::Host {
@@ -323,8 +337,8 @@ fn certificates(args: &Args) -> Certificates {
         }
     }
     let paths = ClientPaths {
-        certificate: file(&folder, 0, "crt"),
-        key: file(&folder, 0, "key"),
+        certificate: file(&folder, args.first, "crt"),
+        key: file(&folder, args.first, "key"),
         authority: args.pki.join("authority.crt"),
     };
     let first = ClientTrust::load(&paths).unwrap().credentials().config();
@@ -343,17 +357,19 @@ async fn send_all(
     let end = Instant::now() + args.length();
     let collectors: Vec<SocketAddr> = args.collectors.iter().map(|c| c.parse().unwrap()).collect();
     let connecting = Duration::from_secs(args.connect_seconds);
-    let hosts: Vec<_> = (0..args.hosts)
+    let interval = Duration::from_secs(args.interval_seconds);
+    let hosts: Vec<_> = args
+        .numbers()
         .map(|n| {
             let (templates, sums, turns) = (templates.clone(), sums.clone(), turns.clone());
-            let phase = connecting.mul_f64(n as f64 / args.hosts as f64);
+            let phase = connecting.mul_f64((n - args.first) as f64 / args.hosts as f64);
             let is_backlog = args.backlog > 0;
             let collector = n % collectors.len();
             let mut host = Host {
                 n,
                 collector,
                 address: collectors[collector],
-                source: source(args.hosts, n),
+                source: source(args.numbers().end, n),
                 certificates: certificates.clone(),
                 connection: None,
             };
@@ -373,7 +389,7 @@ async fn send_all(
                     }
                     tokio::time::sleep_until(due.into()).await;
                     host.deliver(batch, &sums).await;
-                    due += Duration::from_millis(INTERVAL_MS);
+                    due += interval;
                 }
                 // The connection stays open until all hosts have sent.
                 tokio::time::sleep_until(end.into()).await;
@@ -385,7 +401,7 @@ async fn send_all(
     }
 }
 
-/// Address from which host number `n` connects; `None` for the kernel's choice, which suffices for few hosts.
+/// Address from which host number `n` of `hosts` connects; `None` for the kernel's choice, which suffices for few.
 fn source(hosts: usize, n: usize) -> Option<SocketAddr> {
     let number = u8::try_from(1 + n / HOSTS_OF_ADDRESS).expect("at most 255 addresses");
     (hosts > HOSTS_OF_ADDRESS).then(|| (Ipv4Addr::new(127, 0, 1, number), 0).into())

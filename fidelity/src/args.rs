@@ -20,14 +20,20 @@ pub(crate) enum Paper {
     FeltenZahorjan,
     /// Global memory management (1995), by simulations of its cluster
     Gms,
+    /// Remote memory access in workstation clusters (1997), by its models on recorded programs
+    VergheseRosenblum,
+    /// Distributed adaptive network memory engine (2006), by results of benches
+    Anemone,
 }
 
 /// Compare a paper's figures with ours.
 ///
-/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the paper's
-/// cluster is simulated with each seed. Otherwise, for each seed, both clusters of Acharya & Setia are generated
-/// (`gleaner synth`) and analysed (`gleaner analyze`). For each figure of the paper, the output has the mean over the
-/// seeds, spread, error, and whether the figure was calibrated, derived or predicted. --simulate also runs the study's
+/// With --paper felten-zahorjan, the paper's queueing model is solved; no seeds are needed. With --paper gms, the
+/// paper's cluster is simulated with each seed. With --paper verghese-rosenblum, the paper's models are applied to
+/// its tables and to recordings of workloads like the paper's. With --paper anemone, the results of benches
+/// (--measured) are compared. Otherwise, for each seed, both clusters of Acharya & Setia are generated (`gleaner
+/// synth`) and analysed (`gleaner analyze`). For each figure of the paper, the output has the mean over the seeds,
+/// spread, error, and whether the figure was calibrated, derived or predicted. --simulate also runs the study's
 /// programs on the clusters. The datasets are removed at the end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -39,6 +45,8 @@ pub(crate) enum Paper {
   gleaner fidelity --paper felten-zahorjan
   gleaner fidelity --paper gms --seeds 10
   gleaner fidelity --paper gms --seeds 2 --item 'Figure 9'
+  gleaner fidelity --paper verghese-rosenblum --workloads recorded
+  gleaner fidelity --paper anemone --measured out/bench/latency.json --measured out/bench/control.json
 
 20 seeds take some minutes; simulating a week of three seeds takes as long. A figure holds if our mean rounds to the printed figure, or if the printed figure lies in the \
 interval of the seeds. Meaning and limits of the figures: traces/published/README.md.")]
@@ -71,9 +79,16 @@ pub struct Fidelity {
     /// Also write all results as Markdown into this file.
     #[arg(long, value_name = "FILE", conflicts_with = "item")]
     pub(crate) markdown: Option<PathBuf>,
+    /// For --paper verghese-rosenblum: folder with the recordings that bench/simulated/record makes. Without it, only
+    /// figures that follow from the paper alone are computed.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workloads: Option<PathBuf>,
     /// Folder for the temporary datasets, about 100 MB [default: the system's folder for temporary files].
     #[arg(long, value_name = "DIR")]
     pub(crate) work: Option<PathBuf>,
+    /// Result that a bench wrote with --json (repeatable): of bench/latency.py, programs.py, window.py, control.py.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) measured: Vec<PathBuf>,
 }
 
 impl Fidelity {
@@ -123,6 +138,23 @@ impl Fidelity {
             ("--simulate", self.simulate.is_some()),
             ("--work", self.work.is_some()),
         ])
+    }
+
+    /// Rejects results of benches, for a paper that is not compared with them.
+    pub(crate) fn refuse_results(&self) -> Result<()> {
+        match self.paper {
+            Paper::Anemone => Ok(()),
+            _ if self.measured.is_empty() => Ok(()),
+            _ => Err(FidelityError::OptionOfBenches),
+        }
+    }
+
+    /// Rejects recordings of workloads, for a paper whose figures do not depend on them.
+    pub(crate) fn refuse_workloads(&self) -> Result<()> {
+        match (self.paper, &self.workloads) {
+            (Paper::VergheseRosenblum, _) | (_, None) => Ok(()),
+            (_, Some(_)) => Err(FidelityError::OptionOfWorkloads),
+        }
     }
 
     fn refuse(given: &[(&'static str, bool)]) -> Result<()> {

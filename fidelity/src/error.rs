@@ -5,7 +5,9 @@ use gleaner_dataset::DatasetError;
 use gleaner_simulator::dodo::SimulationError;
 use gleaner_simulator::gms::GmsError;
 use gleaner_simulator::hosts::HostsError;
+use gleaner_simulator::models::TechnologyError;
 use gleaner_simulator::queueing::QueueingError;
+use gleaner_simulator::references::ReferencesError;
 use gleaner_traces::published::PublishedError;
 use gleaner_traces::synth::SynthError;
 use std::io;
@@ -37,6 +39,45 @@ pub enum FidelityError {
     OptionOfClusters {
         /// Option as given.
         option: &'static str,
+    },
+    /// Results of benches were given for a paper that is not compared with benches.
+    #[error("--measured is for results of benches (--paper anemone): leave it out")]
+    OptionOfBenches,
+    /// A bench's result cannot be read.
+    #[error("--measured {}", .path.display())]
+    Measured {
+        /// Path of the result.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// A bench's result is not the JSON that the bench writes.
+    #[error("--measured {}: write it again with --json of the bench", .path.display())]
+    MeasuredJson {
+        /// Path of the result.
+        path: PathBuf,
+        /// Error of the parser.
+        source: serde_json::Error,
+    },
+    /// A file has no result of the benches.
+    #[error(
+        "--measured {}: no result of bench/latency.py, programs.py, window.py or control.py",
+        .path.display()
+    )]
+    MeasuredNothing {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// Recordings of workloads were given for a paper that has none.
+    #[error("--workloads is for --paper verghese-rosenblum: leave it out")]
+    OptionOfWorkloads,
+    /// A recording of a workload is missing or unusable.
+    #[error("{}: {fault}; run bench/simulated/record anew (docs/fidelity-models.md)", .path.display())]
+    Recording {
+        /// Path of the recording.
+        path: PathBuf,
+        /// Description of the fault.
+        fault: String,
     },
     /// The folder for the datasets cannot be made.
     #[error("{}: no folder can be made there", .work.display())]
@@ -88,6 +129,12 @@ pub enum FidelityError {
     /// The table of published figures is damaged.
     #[error(transparent)]
     Published(#[from] PublishedError),
+    /// A curve or an order of page references cannot be read.
+    #[error(transparent)]
+    References(#[from] ReferencesError),
+    /// The times of a model cannot be read.
+    #[error(transparent)]
+    Technology(#[from] TechnologyError),
     /// A queueing model cannot be solved.
     #[error(transparent)]
     Queueing(#[from] QueueingError),

@@ -1,6 +1,7 @@
 //! `gleaner fidelity`: a paper's printed figures next to ours. Those of Acharya & Setia come from synthetic clusters
-//! modelled on theirs, those of Felten & Zahorjan from their queueing model, and those of Feeley et al. from simulations
-//! of their cluster (`models`).
+//! modelled on theirs, those of Felten & Zahorjan from their queueing model, those of Feeley et al. from simulations of
+//! their cluster, those of Verghese & Rosenblum from their models on recorded programs, and those of Anemone from the
+//! benches (`models`).
 //!
 //! ```text
 //! traces/published ─► figures ─────────────────────────────────┐
@@ -45,10 +46,14 @@ use shapes::Shape;
 /// # Errors
 /// [`FidelityError`].
 pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
+    args.refuse_results()?;
+    args.refuse_workloads()?;
     match args.paper {
         Paper::AcharyaSetia => synthetic(args),
         Paper::FeltenZahorjan => models::felten_zahorjan(args),
         Paper::Gms => models::global_memory(args),
+        Paper::VergheseRosenblum => models::remote_memory_access(args),
+        Paper::Anemone => models::anemone(args),
     }
 }
 

@@ -4,12 +4,13 @@
 //! Pure: no clock, no randomness, no I/O. Time is an argument. The simulator runs the same code as the
 //! daemons.
 //!
-//! Rooms, from the top; each uses only those after it: `global`, `lending`, `outlook`, `placement`,
-//! `refraction`, `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `guest_load`, `active`,
-//! `accounting`.
+//! Rooms, from the top; each uses only those after it: `global`, `lending`, `outlook`, `placement`, `choice`,
+//! `shutdown`, `refraction`, `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `guest_load`,
+//! `active`, `accounting`.
 
 pub mod accounting;
 pub mod active;
+pub mod choice;
 pub mod eviction;
 pub mod forecast;
 pub mod global;
@@ -21,3 +22,4 @@ pub mod outlook;
 pub mod placement;
 pub mod quota;
 pub mod refraction;
+pub mod shutdown;

@@ -330,8 +330,6 @@ static void flush(struct list *list, unsigned vcpu)
 /* Adds the instructions that QEMU has counted to the only thread's list. */
 static void add_instructions(struct list *list)
 {
-	if (!is_counted_by_qemu)
-		return;
 	list->instructions += shared.instructions;
 	shared.instructions = 0;
 	shared.window_end = list->window_end > list->instructions ? list->window_end - list->instructions : 0;

@@ -5,7 +5,8 @@
 //! gives the same results, byte for byte.
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `models`, `references`,
-//! `cache`, `streams`, `dodo`, `gms`, `hosts`, `applications`, `queueing`, `event`, `parallel`, `request`.
+//! `cache`, `streams`, `dodo`, `gms`, `servers`, `hosts`, `applications`, `queueing`, `event`, `parallel`,
+//! `swept`, `request`.
 
 pub mod applications;
 pub mod cache;
@@ -19,8 +20,10 @@ pub mod parallel;
 pub mod queueing;
 pub mod references;
 mod request;
+pub mod servers;
 pub mod streams;
 pub mod sweep;
+pub mod swept;
 
 pub use calibrate::calibrate;
 pub use request::Request;

@@ -21,7 +21,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
-PROGRAMS = ("gleaner", "gleaner-agent", "gleaner-collector", "gleaner-recruiter", "gleaner-memoryd", "gleaner-clerk")
+PROGRAMS = ("gleaner", "gleaner-agent", "gleaner-collector", "gleaner-recruiter", "gleaner-memoryd", "gleaner-clerk", "gleaner-commons")
 FENCE = re.compile(r"^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
 COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+\Z", re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)

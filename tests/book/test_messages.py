@@ -7,7 +7,7 @@ from pages import CHECKOUT, DOCS
 
 # A message is in a row's first cell; "…" stands for the variable parts.
 MESSAGES = re.findall(r"^\| `([^`]+)` \|", (DOCS / "messages.md").read_text(), re.MULTILINE)
-ROOMS = ("agent", "collector", "dataset", "daemon", "listen", "paging", "recruiter", "trust", "cli", "doctor", "lab", "fidelity")
+ROOMS = ("agent", "collector", "commons", "dataset", "daemon", "listen", "paging", "recruiter", "trust", "cli", "doctor", "lab", "fidelity")
 
 
 @pytest.fixture(scope="module")

@@ -262,6 +262,8 @@ clerk | disk_folder = "none" ⏎ on_revocation = "disk" | on_revocation:
 clerk | certificate = "/c" | belong together
 clerk | lease_size = "1MiB" | lease_size
 clerk | on_revocation = "give up" | unknown variant
+clerk | choice = "best" | unknown variant `best`
+clerk | window = 2000 | window: 0 (adaptive), or 1 to 1024
 collector | local_listen = "0.0.0.0:7480" | no loopback address
 collector | listen = "0.0.0.0:7443" | listen needs TLS
 collector | local_listen = "none" | nothing to listen on

@@ -5,6 +5,7 @@ mod measured;
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_harness::succeed;
+use gleaner_simulator::references::{OrderReader, OrderStep};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -181,6 +182,39 @@ fn instructions_are_as_many_if_qemu_counts_them_as_by_calls() {
         };
         let by_calls = count(&["--native-s", "0.01", "--code"]);
         near(count(&["--native-s", "0.01"]), by_calls);
+    }
+}
+
+#[test]
+fn an_order_file_has_the_references_of_the_curve() {
+    let recorded = Recorded::new();
+    let order = recorded.path("program.order");
+    for (how, options) in [
+        ("walk", &["--of", "misses"][..]),
+        ("threads", &["--native-s", "0.01"][..]),
+    ] {
+        let (curve, output) =
+            recorded.curve(how, &[options, &["--order", order.as_str()]].concat());
+        assert!(output.contains("exchanges of pages is in"), "{output}");
+        let (mut pages, mut references, mut instructions) = (0_u64, 0_u64, 0_u64);
+        for block in OrderReader::open(Path::new(&order)).unwrap() {
+            let block = block.unwrap();
+            instructions += block.instructions;
+            for step in block.steps {
+                match step {
+                    OrderStep::Enter { page } => pages = pages.max(u64::from(page) + 1),
+                    OrderStep::Leave { references: of, .. } => references += of,
+                }
+            }
+        }
+        assert_eq!(curve["footprint_pages"], pages, "{how}");
+        assert_eq!(curve["instructions_count"], instructions, "{how}");
+        let touches = curve["first_touch"].as_array().unwrap();
+        assert_eq!(
+            touches.last().unwrap()["references_count"],
+            references,
+            "{how}"
+        );
     }
 }
 

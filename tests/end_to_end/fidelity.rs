@@ -1,6 +1,8 @@
 //! `gleaner fidelity` prints every figure of the paper beside ours. One figure is computed again with the
 //! commands on which it is based.
 
+mod remote_access;
+
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Notion, Scope};
@@ -274,4 +276,38 @@ fn tables_of_global_memory_follow_from_its_costs() {
     let refused = gleaner(&["fidelity", "--paper", "gms", "--days", "3"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(complaint(&refused).contains("--days"));
+}
+
+#[test]
+fn anemones_figures_are_printed_beside_results_of_benches() {
+    let asked = ["fidelity", "--paper", "anemone"];
+    let control = ["--item", "Text, control traffic", "--json"];
+    let without: Value = serde_json::from_str(&told(&[&asked[..], &control].concat())).unwrap();
+    for r in without.as_array().unwrap() {
+        assert!(r["ours"].is_null() && r["holds"].is_null(), "{r}");
+        let note = r["note"].as_str().unwrap();
+        assert!(note.ends_with("not measured: run bench/control.py"), "{r}");
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("control.json");
+    let row = r#"{"page_in_percent": 9.14, "heads_percent": 1.074}"#;
+    let result =
+        format!(r#"{{"control": {{"arithmetic_bytes": {{"page_in": 374}}, "rows": [{row}]}}}}"#);
+    fs::write(&file, result).unwrap();
+    let measured = ["--measured", file.to_str().unwrap()];
+    let with = told(&[&asked[..], &control, &measured].concat());
+    let with: Value = serde_json::from_str(&with).unwrap();
+    assert_eq!(
+        (&with[0]["ours"], &with[0]["holds"]),
+        (&1.074.into(), &true.into())
+    );
+    assert_eq!(
+        (&with[1]["ours"], &with[1]["holds"]),
+        (&9.14.into(), &Value::Null)
+    );
+
+    let refused = gleaner(&[&["fidelity", "--paper", "gms"][..], &measured].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(complaint(&refused).contains("--paper anemone"));
 }

@@ -7,6 +7,7 @@ mod by_hand;
 mod cache;
 mod chain;
 mod collect;
+mod commons;
 mod configuration;
 mod curve;
 mod delivery;

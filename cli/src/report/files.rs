@@ -4,6 +4,7 @@ use super::args::Companion;
 use anyhow::Context;
 use gleaner_reports::Report;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,17 @@ pub(super) const UNFINISHED: &str = ".gleaner-new-";
 
 /// Writes a file under a temporary name and then renames it, so that no reader sees a partial page.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    write_with(path, |file| {
+        file.write_all(content.as_ref())
+            .with_context(|| format!("cannot write {}", path.display()))
+    })
+}
+
+/// The same for a file whose content `fill` writes. After an error there is no file.
+pub(crate) fn write_with<T>(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let folder = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
@@ -21,12 +33,13 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()
         .permissions(permissions())
         .tempfile_in(folder)
         .with_context(|| format!("cannot write in {}", folder.display()))?;
-    file.write_all(content.as_ref())
-        .and_then(|()| file.as_file().sync_data())
+    let filled = fill(file.as_file_mut())?;
+    file.as_file()
+        .sync_data()
         .with_context(|| format!("cannot write {}", path.display()))?;
     file.persist(path)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(())
+    Ok(filled)
 }
 
 /// Permissions of a report: those of an ordinary file under the umask, so that other users can open it.

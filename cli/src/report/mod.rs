@@ -21,7 +21,7 @@ mod week;
 
 use anyhow::Context;
 use args::Report as Args;
-pub(crate) use files::write;
+pub(crate) use files::{write, write_with};
 use gleaner_dataset::Dataset;
 use gleaner_reports::{Options, Report};
 use gleaner_schemas::findings::Findings;

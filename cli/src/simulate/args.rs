@@ -23,6 +23,7 @@ use std::path::PathBuf;
   gleaner simulate mine.toml --part 2/7 -o part-2  # on one of seven machines
   gleaner merge part-* --csv mine.csv              # the same as of one machine
   gleaner simulate gms-skew --seed 1               # global memory, without a dataset
+  gleaner simulate gms-clusters --dataset DATASET --page memory.html
 
 The same seeds give the same bytes of JSON and CSV for any --jobs. Keys, measures, scenarios: docs/simulator.md.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]

@@ -1,16 +1,28 @@
-//! Scenarios of global memory (`system = "gms"`): no datasets, but the paper's programs on the paper's machines.
+//! Scenarios of global memory (`system = "gms"`): programs on the paper's machines, beside idle nodes or the recorded
+//! hosts of datasets.
 
-use super::args::Simulate;
-use super::result_files::line;
-use super::scenario::ScenarioText;
-use super::{cpus, refuse_outputs};
+use super::args::{Replacements, Simulate};
+use super::global_memory_page;
+use super::scenario::{ScenarioText, check_from, folders};
+use super::swept_files::SweptResults;
+use super::{cpus, has_other_days, open_cluster, refuse_outputs, refuse_part};
 use crate::report;
-use crate::tables::or_dash;
+use crate::tables::{or_dash, plain};
 use anyhow::{Context, bail};
-use gleaner_simulator::gms::{self, MEASURES, Row, ScenarioFile};
-use serde_json::{Map, Value, json};
+use gleaner_schemas::units::Bytes;
+use gleaner_simulator::gms::{self, MEASURES, RecordedDataset, ScenarioFile};
+use gleaner_simulator::swept::SweptRow;
 use std::io::Write;
-use std::path::Path;
+
+/// Measures that the table on a terminal leaves out. JSON, CSV and page have all measures.
+const NOT_PRINTED: [&str; 4] = [
+    "cluster_reads",
+    "network_bytes_per_s",
+    "epoch_bytes_per_s",
+    "owner_cpu_share",
+];
+/// Ends of the keys of whole numbers.
+const WHOLE: [&str; 5] = ["_bytes_per_s", "_reads", "_transfers", "_returns", "_pages"];
 
 /// Runs the scenario, and writes its results.
 pub(super) fn run(
@@ -18,19 +30,24 @@ pub(super) fn run(
     args: &Simulate,
     output: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    refuse_options(args)?;
     refuse_outputs(&args.results)?;
     let mut file = ScenarioFile::parse(&found.text).with_context(|| found.origin.clone())?;
+    refuse_options(args, !file.datasets.is_empty())?;
     for swept in &args.instead.sweep {
         file.set_sweep(&swept.key, swept.values.clone())?;
     }
     if !args.instead.seed.is_empty() {
         file.seeds.clone_from(&args.instead.seed);
     }
+    set_time(&mut file, &args.instead)?;
+    let datasets = open(&mut file, found, args)?;
     let runs = gms::runs(&file)?;
+    if args.results.page.is_some() {
+        global_memory_page::check(&file)?;
+    }
     let threads = args.jobs.unwrap_or_else(cpus);
     let bar = gleaner_terminal::bar("simulate", runs as u64);
-    let rows = gms::rows(&file, threads, &|done| {
+    let rows = gms::rows(&file, &datasets, threads, &|done| {
         bar.set_position(done as u64);
         bar.set_message(format!("{done} of {runs} runs"));
     });
@@ -38,108 +55,97 @@ pub(super) fn run(
     write(&found.name, &file, &rows?, args, output)
 }
 
-/// Rejects options that need a dataset's hosts.
-fn refuse_options(args: &Simulate) -> anyhow::Result<()> {
+/// Rejects options of other scenarios: some need a dataset's hosts, and a sweep of global memory has no parts.
+fn refuse_options(args: &Simulate, has_datasets: bool) -> anyhow::Result<()> {
     let instead = &args.instead;
-    let given = [
+    let of_datasets = [
         ("--dataset", !instead.dataset.is_empty()),
-        ("--program", !instead.program.is_empty()),
         ("--from", instead.from.is_some()),
         ("--days", instead.days.is_some()),
-        ("--part", args.part.is_some()),
-        ("--page", args.results.page.is_some()),
     ];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => bail!("{option} is for scenarios with datasets: leave it out"),
-        None => Ok(()),
+    let given = of_datasets.iter().find(|(_, is_given)| *is_given);
+    if let Some((option, _)) = given.filter(|_| !has_datasets) {
+        bail!("{option} is for scenarios with datasets: leave it out, or write a table [datasets]");
     }
+    if !instead.program.is_empty() {
+        bail!("--program is not for scenarios of global memory: leave it out");
+    }
+    refuse_part(args, "global memory")
+}
+
+/// Replaces begin and length of the recorded time.
+fn set_time(file: &mut ScenarioFile, instead: &Replacements) -> anyhow::Result<()> {
+    if let Some(from) = &instead.from {
+        check_from(from)?;
+        file.from = Some(from.clone());
+    }
+    file.days = instead.days.unwrap_or(file.days);
+    Ok(file.check_recorded()?)
+}
+
+/// Opens the datasets, which the file then has.
+fn open(
+    file: &mut ScenarioFile,
+    found: &ScenarioText,
+    args: &Simulate,
+) -> anyhow::Result<Vec<RecordedDataset>> {
+    let places = folders(&file.datasets, found, &args.instead)?;
+    let (from, length_ns) = (file.from.clone(), file.length_ns());
+    let mut datasets = Vec::with_capacity(places.len());
+    for (name, place) in &places {
+        let has_other_days = has_other_days(found, args);
+        let cluster = open_cluster(name, place, from.as_deref(), length_ns, has_other_days)?;
+        datasets.push(RecordedDataset {
+            name: cluster.name,
+            dataset: cluster.dataset,
+            from_ms: cluster.from_ms,
+            until_ms: cluster.until_ms,
+        });
+    }
+    file.datasets = places.into_iter().collect();
+    Ok(datasets)
 }
 
 fn write(
     name: &str,
     file: &ScenarioFile,
-    rows: &[Row],
+    rows: &[SweptRow],
     args: &Simulate,
     output: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let mut is_printed = false;
-    for (to, text) in [
-        (&args.results.json, json(name, file, rows)),
-        (&args.results.csv, csv(file, rows)),
-    ] {
-        match to {
-            Some(to) if to == Path::new("-") => {
-                output.write_all(text.as_bytes())?;
-                is_printed = true;
-            }
-            Some(to) => report::write(to, text)?,
-            None => {}
-        }
+    let swept = SweptResults {
+        scenario: name,
+        about: &file.about,
+        system: "gms",
+        seeds: &file.seeds,
+        keys: file.keys(),
+        measures: MEASURES.iter().map(|m| (m.key, m.meaning)).collect(),
+        rows,
+    };
+    let is_printed = swept.write(args, output)?;
+    if let Some(to) = &args.results.page {
+        report::write(to, global_memory_page::html(name, file, rows)?)?;
     }
     if !is_printed {
-        output.write_all(table(file, rows).as_bytes())?;
+        output.write_all(plain(&table(file, rows)).as_bytes())?;
     }
     Ok(())
 }
 
-/// All rows as one JSON document.
-fn json(name: &str, file: &ScenarioFile, rows: &[Row]) -> String {
-    let keys = file.keys();
-    let row = |row: &Row| {
-        let settings = keys
-            .iter()
-            .cloned()
-            .zip(row.settings.iter().map(|v| json!(v)));
-        let mut object = Map::new();
-        object.insert("settings".to_owned(), Value::Object(settings.collect()));
-        for (measure, value) in MEASURES.iter().zip(&row.values) {
-            object.insert(measure.key.to_owned(), json!(value));
-        }
-        Value::Object(object)
-    };
-    let measure = |m: &gms::Measure| json!({ "key": m.key, "meaning": m.meaning });
-    let document = json!({
-        "scenario": name,
-        "about": file.about,
-        "system": "gms",
-        "seeds": file.seeds,
-        "keys": keys,
-        "measures": MEASURES.iter().map(measure).collect::<Vec<Value>>(),
-        "rows": rows.iter().map(row).collect::<Vec<Value>>(),
-    });
-    format!("{document:#}\n")
-}
-
-/// CSV with one line per row: median, minimum and maximum of each measure over the seeds.
-fn csv(file: &ScenarioFile, rows: &[Row]) -> String {
-    let mut header = file.keys();
-    header.push("seeds".to_owned());
-    for measure in &MEASURES {
-        header.push(measure.key.to_owned());
-        header.push(format!("{}_low", measure.key));
-        header.push(format!("{}_high", measure.key));
-    }
-    let mut text = line(&header);
-    for row in rows {
-        let mut fields = row.settings.clone();
-        fields.push(file.seeds.len().to_string());
-        for value in &row.values {
-            // An unknown value is an empty field.
-            let known = value.map(|v| [v.median, v.low, v.high].map(|v| v.to_string()));
-            fields.extend(known.unwrap_or_default());
-        }
-        text += &line(&fields);
-    }
-    text
-}
-
-/// Table of all rows: the medians, and the range of speedups if there are several seeds.
-fn table(file: &ScenarioFile, rows: &[Row]) -> String {
+/// Table of all rows: the medians, and the range of speedups if there are several seeds. Measures that no row has are
+/// left out, and those of [`NOT_PRINTED`].
+fn table(file: &ScenarioFile, rows: &[SweptRow]) -> String {
     let keys = file.keys();
     let has_range = file.seeds.len() > 1;
+    let is_known = |at: usize| {
+        let mut values = rows.iter().map(|row| row.values.get(at));
+        values.any(|value| matches!(value, Some(Some(_))))
+    };
+    let mut printed: Vec<(usize, &gms::Measure)> = MEASURES.iter().enumerate().collect();
+    printed.retain(|(at, measure)| is_known(*at) && !NOT_PRINTED.contains(&measure.key));
     let mut header: Vec<&str> = keys.iter().map(String::as_str).collect();
     let left = header.len();
-    for measure in &MEASURES {
+    for (_, measure) in &printed {
         header.push(measure.label);
         if has_range && measure.key == "speedup" {
             header.push("of seeds");
@@ -148,7 +154,8 @@ fn table(file: &ScenarioFile, rows: &[Row]) -> String {
     let mut table = gleaner_terminal::table(&header, left);
     for row in rows {
         let mut cells = row.settings.clone();
-        for (measure, value) in MEASURES.iter().zip(&row.values) {
+        for (at, measure) in &printed {
+            let value = row.values.get(*at).copied().flatten();
             cells.push(or_dash(value.map(|v| number(measure.key, v.median))));
             if has_range && measure.key == "speedup" {
                 cells.push(or_dash(
@@ -164,7 +171,9 @@ fn table(file: &ScenarioFile, rows: &[Row]) -> String {
 fn number(key: &str, value: f64) -> String {
     if key.ends_with("_share") {
         crate::tables::percent(value)
-    } else if key.ends_with("_bytes_per_s") {
+    } else if key.ends_with("_bytes") {
+        Bytes(value).to_string()
+    } else if WHOLE.iter().any(|end| key.ends_with(end)) {
         format!("{value:.0}")
     } else {
         format!("{value:.2}")

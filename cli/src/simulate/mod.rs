@@ -5,7 +5,8 @@
 //!                                               forecasts: learnt first ─┘
 //! ```
 //!
-//! Scenarios of global memory have neither clusters nor parts: `global_memory`.
+//! Scenarios of global memory and of memory servers have no parts: `global_memory` and its page
+//! `global_memory_page`, `servers`.
 //!
 //! With `--part`, only some of the runs are simulated, and their results are written as a part, which
 //! `gleaner merge` reads.
@@ -13,9 +14,12 @@
 pub(crate) mod args;
 mod forecasts;
 mod global_memory;
+mod global_memory_page;
 mod page;
 mod result_files;
 mod scenario;
+mod servers;
+mod swept_files;
 mod text;
 
 use crate::report;
@@ -23,7 +27,9 @@ use crate::tables::plain;
 use anyhow::{Context, bail};
 use args::Simulate;
 use gleaner_simulator::gms::ScenarioFile;
+use gleaner_simulator::servers::ScenarioFile as ServersFile;
 use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
+use scenario::ScenarioText;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -48,6 +54,9 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
     if ScenarioFile::is_of_gms(&found.text) {
         return global_memory::run(&found, args, output);
     }
+    if ServersFile::is_of_servers(&found.text) {
+        return servers::run(&found, args, output);
+    }
     refuse_outputs(&args.results)?;
     refuse_folder(args.output.as_deref())?;
     let (file, folders) = scenario::read(&found, &args.instead)?;
@@ -55,23 +64,15 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
         &file,
         folders.iter().map(|(name, _)| name.clone()).collect(),
     )?;
-    // A shipped scenario's start is a day of its own synthetic datasets. Another dataset need not have
-    // records of that day.
-    let is_other =
-        found.is_shipped && args.instead.from.is_none() && !args.instead.dataset.is_empty();
-    let open = |(name, place): &(String, PathBuf)| -> anyhow::Result<Cluster> {
-        let dataset = gleaner_objects::open(place).with_context(|| format!("dataset {name}"))?;
-        let from = file.from.as_deref();
-        match Cluster::of(name, dataset.clone(), from, plan.length_ns) {
-            Err(SweepError::Span { .. }) if is_other => {
-                let cluster = Cluster::of(name, dataset, None, plan.length_ns)?;
-                eprintln!(
-                    "gleaner: dataset {name} is simulated from its first day on: --from names another"
-                );
-                Ok(cluster)
-            }
-            opened => Ok(opened?),
-        }
+    let from = file.from.as_deref();
+    let open = |(name, place): &(String, PathBuf)| {
+        open_cluster(
+            name,
+            place,
+            from,
+            plan.length_ns,
+            has_other_days(&found, args),
+        )
     };
     let mut clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (number, parts_count) = args.part.unwrap_or((1, 1));
@@ -93,6 +94,33 @@ pub(crate) fn run(args: &Simulate, output: &mut dyn Write) -> anyhow::Result<()>
         rows: &rows,
     };
     write(&results, &args.results, output)
+}
+
+/// Returns true if the datasets need not have records of the scenario's days: a shipped scenario's start is a day of
+/// its own synthetic datasets, and others are given.
+fn has_other_days(found: &ScenarioText, args: &Simulate) -> bool {
+    found.is_shipped && args.instead.from.is_none() && !args.instead.dataset.is_empty()
+}
+
+/// Opens a dataset for a simulation from `from` on. A dataset with other days is simulated from its first day on.
+fn open_cluster(
+    name: &str,
+    place: &Path,
+    from: Option<&str>,
+    length_ns: u64,
+    has_other_days: bool,
+) -> anyhow::Result<Cluster> {
+    let dataset = gleaner_objects::open(place).with_context(|| format!("dataset {name}"))?;
+    match Cluster::of(name, dataset.clone(), from, length_ns) {
+        Err(SweepError::Span { .. }) if has_other_days => {
+            let cluster = Cluster::of(name, dataset, None, length_ns)?;
+            eprintln!(
+                "gleaner: dataset {name} is simulated from its first day on: --from names another"
+            );
+            Ok(cluster)
+        }
+        opened => Ok(opened?),
+    }
 }
 
 /// Writes a part into a file, or to standard output (`-`).
@@ -148,6 +176,16 @@ pub(crate) fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
         refuse_folder(to.as_deref())?;
     }
     Ok(())
+}
+
+/// Rejects `--part` for systems whose sweeps are divided by their values.
+fn refuse_part(args: &Simulate, system: &str) -> anyhow::Result<()> {
+    match args.part {
+        Some(_) => bail!(
+            "--part is not for scenarios of {system}: give each machine some values by --sweep KEY=VALUE, and join the rows of the CSV files"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the folder of an output exists.

@@ -108,7 +108,8 @@ fn compared(row: &Row) -> ComparedRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gleaner_simulator::sweep::{Spread, Workload};
+    use gleaner_simulator::sweep::Workload;
+    use gleaner_simulator::swept::Spread;
 
     fn row(known: &[&str]) -> Row {
         let one = Spread {

@@ -4,7 +4,9 @@ use super::args::Replacements;
 use anyhow::{Context, bail};
 use gleaner_simulator::applications::Application;
 use gleaner_simulator::gms;
+use gleaner_simulator::servers;
 use gleaner_simulator::sweep::{SHIPPED, ScenarioFile, ShippedScenario};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A scenario's file.
@@ -31,7 +33,11 @@ pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
             folder: PathBuf::new(),
         });
     }
-    if let Some((name, text)) = gms::SHIPPED.iter().find(|(name, _)| *name == asked) {
+    if let Some((name, text)) = gms::SHIPPED
+        .iter()
+        .chain(servers::SHIPPED.iter())
+        .find(|(name, _)| *name == asked)
+    {
         return Ok(ScenarioText {
             name: (*name).to_owned(),
             origin: format!("scenario {name}"),
@@ -45,7 +51,10 @@ pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let names = SHIPPED.map(|shipped| shipped.name);
             let of_gms = gms::SHIPPED.map(|(name, _)| name);
-            let names = [&names[..], &of_gms[..]].concat().join(", ");
+            let of_servers = servers::SHIPPED.map(|(name, _)| name);
+            let names = [&names[..], &of_gms[..], &of_servers[..]]
+                .concat()
+                .join(", ");
             bail!(
                 "{asked}: there is no such file; the scenarios that come with Gleaner are {names}"
             )
@@ -86,16 +95,24 @@ pub(super) fn read(
         file.seeds.clone_from(&instead.seed);
     }
     if let Some(from) = &instead.from {
-        crate::values::instant(from)
-            .map_err(anyhow::Error::msg)
-            .with_context(|| format!("--from {from}"))?;
+        check_from(from)?;
         file.from = Some(from.clone());
     }
     file.days = instead.days.unwrap_or(file.days);
     for client in file.clients.iter_mut().flatten() {
         client.stream = found.folder.join(&client.stream);
     }
-    let own = file.datasets.iter();
+    let folders = folders(&file.datasets, found, instead)?;
+    Ok((file, folders))
+}
+
+/// Names and folders of the datasets: the scenario's, or those given instead.
+pub(super) fn folders(
+    datasets: &BTreeMap<String, PathBuf>,
+    found: &ScenarioText,
+    instead: &Replacements,
+) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    let own = datasets.iter();
     let own = own.map(|(name, place)| (name.clone(), place_of(place, &found.folder)));
     let folders: Vec<(String, PathBuf)> = match &instead.dataset[..] {
         [] => own.collect(),
@@ -106,7 +123,14 @@ pub(super) fn read(
             bail!("two datasets are called {name}: write --dataset NAME=DIR");
         }
     }
-    Ok((file, folders))
+    Ok(folders)
+}
+
+/// Checks the begin that is given instead of the scenario's.
+pub(super) fn check_from(from: &str) -> anyhow::Result<()> {
+    let instant = crate::values::instant(from).map_err(anyhow::Error::msg);
+    instant.with_context(|| format!("--from {from}"))?;
+    Ok(())
 }
 
 /// Place of a dataset that a scenario in `folder` names: a URL, or a path relative to the folder.

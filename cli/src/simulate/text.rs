@@ -4,7 +4,9 @@ use super::Results;
 use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::gms;
-use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, Unit};
+use gleaner_simulator::servers;
+use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Unit};
+use gleaner_simulator::swept::Spread;
 
 /// Measures that the table on a terminal shows. JSON, CSV and page have all measures.
 const PRINTED: [&str; 9] = [
@@ -28,6 +30,10 @@ pub(super) fn shipped() -> anyhow::Result<String> {
     }
     for (name, text) in gms::SHIPPED {
         let file = gms::ScenarioFile::parse(text)?;
+        table.add_row(vec![name.to_owned(), file.about]);
+    }
+    for (name, text) in servers::SHIPPED {
+        let file = servers::ScenarioFile::parse(text)?;
         table.add_row(vec![name.to_owned(), file.about]);
     }
     Ok(table.trim_fmt() + "\n")

@@ -1,12 +1,13 @@
 //! The status page: `GET /`. It is one file, and loads nothing except from this collector.
 
 mod collectors;
+mod summary;
 
 use super::App;
 use super::refusal::Refusal;
 use super::status::{self, HostStatus, Problem, Severity, State, Status};
 use crate::peers::GroupTotals;
-use crate::wording::{brief_length, clock, count, short, thousands, utc};
+use crate::wording::{brief_length, clock, short, thousands, utc};
 use askama::Template;
 use axum::extract::{Extension, Query, State as Shared};
 use axum::http::header;
@@ -15,7 +16,6 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use collectors::CollectorRow;
 use gleaner_daemon::listen::Caller;
-use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
@@ -211,11 +211,11 @@ fn render(mut status: Status, wanted: &PageQuery) -> askama::Result<String> {
             .as_ref()
             .map_or(String::new(), |name| format!(" {name}")),
         version: &status.version,
-        lead: lead(&status),
-        support: support(&status),
+        lead: summary::lead(&status),
+        support: summary::support(&status),
         only_notices: status.problems.iter().all(is_notice),
         is_empty: known_count == 0,
-        cards: cards(&status),
+        cards: summary::cards(&status),
         collectors: if status.collectors.len() > 1 {
             status.collectors.iter().map(CollectorRow::of).collect()
         } else {
@@ -230,7 +230,7 @@ fn render(mut status: Status, wanted: &PageQuery) -> askama::Result<String> {
                 (state, text, wanted.state == state.name())
             })
             .collect(),
-        caption: caption(hosts.len() as u64, known_count, first, rows.len()),
+        caption: summary::caption(hosts.len() as u64, known_count, first, rows.len()),
         headers: COLUMNS.iter().map(|column| wanted.header(column)).collect(),
         rows,
         pages: wanted.pages(number, last),
@@ -404,133 +404,4 @@ fn ago(ms: i64) -> String {
 /// Formats a lag. A lag may be negative if clocks differ a little.
 fn lag(ms: i64) -> String {
     brief_length(ms.max(0))
-}
-
-/// Headline: number of hosts, number of hosts heard, and lag of the hosts heard.
-fn lead(status: &Status) -> String {
-    let hosts = status.hosts_count;
-    if hosts == 0 {
-        return "No host has sent anything yet.".to_owned();
-    }
-    let heard = hosts - status.hosts_silent_count;
-    let heard = match (hosts, heard) {
-        (1, 1) => "The one host is heard of".to_owned(),
-        (1, 0) => "The one host is silent".to_owned(),
-        (n, heard) if n == heard => format!("All {} are heard of", count(n, "host")),
-        (n, heard) => format!(
-            "{} of {} {} heard of",
-            thousands(heard),
-            count(n, "host"),
-            if heard == 1 { "is" } else { "are" }
-        ),
-    };
-    match (status.median_lag_ms, status.max_lag_ms) {
-        (Some(_), Some(max_ms)) if hosts == 1 => format!("{heard}; lag {}.", lag(max_ms)),
-        (Some(median_ms), Some(max_ms)) => format!(
-            "{heard}; median lag {}, largest {}.",
-            lag(median_ms),
-            lag(max_ms)
-        ),
-        _ => format!("{heard}."),
-    }
-}
-
-/// Line that says whether the dataset is written, and how long the disk will have room.
-fn support(status: &Status) -> String {
-    let written = match (&status.seal.failure, status.seal.last_sealed_time_ms) {
-        (Some(_), _) => "The dataset cannot be written".to_owned(),
-        (None, Some(last_ms)) if status.dataset_files_count > 0 => {
-            format!(
-                "The dataset was last written {}",
-                ago(status.time_ms - last_ms)
-            )
-        }
-        (None, _) => "Nothing is in the dataset yet".to_owned(),
-    };
-    let room = Bytes::from(
-        status
-            .smallest_free_bytes()
-            .saturating_sub(status.reserve_bytes),
-    );
-    let left = match status.days_until_disk_full {
-        Some(days) if days > 3650.0 => {
-            ", enough for more than ten years at the present rate".into()
-        }
-        Some(days) => format!(
-            ", enough for about {} at the present rate",
-            brief_length((days * 86_400_000.0) as i64)
-        ),
-        None => String::new(),
-    };
-    format!("{written}. {room} of disk are left{left}.")
-}
-
-fn cards(status: &Status) -> Vec<(&'static str, String, String)> {
-    let rate = status.dataset_bytes_per_day;
-    vec![
-        (
-            "Dataset",
-            Bytes::from(status.dataset_bytes).to_string(),
-            format!(
-                "{} in {}",
-                count(status.dataset_rows_count, "row"),
-                count(status.dataset_files_count, "file")
-            ),
-        ),
-        (
-            "Growth",
-            rate.map_or("not known yet".into(), |rate| {
-                format!("{} a day", Bytes::from(rate))
-            }),
-            "by the last seven days' records".into(),
-        ),
-        (
-            "Journal",
-            Bytes::from(status.journal_bytes).to_string(),
-            "kept, and not in the dataset yet".into(),
-        ),
-        (
-            "Disk",
-            format!("{} free", Bytes::from(status.smallest_free_bytes())),
-            format!("{} of them in reserve", Bytes::from(status.reserve_bytes)),
-        ),
-        (
-            "Connections",
-            thousands(u64::try_from(status.connections_count).unwrap_or_default()),
-            format!(
-                "running for {}",
-                brief_length(status.time_ms - status.started_time_ms)
-            ),
-        ),
-        (
-            "Certificate",
-            status
-                .certificate_expiry_time_ms
-                .map_or("none".into(), |until| match until - status.time_ms {
-                    left if left > 0 => format!("{} left", brief_length(left)),
-                    _ => "ended".into(),
-                }),
-            status
-                .certificate_expiry_time_ms
-                .map_or("this machine only, without TLS".into(), |until| {
-                    format!("until {} UTC", utc(until))
-                }),
-        ),
-    ]
-}
-
-fn caption(found: u64, known: u64, first: usize, shown: usize) -> String {
-    let of = if found == known {
-        count(known, "host")
-    } else {
-        format!("{} of {}", thousands(found), count(known, "host"))
-    };
-    if shown as u64 == found {
-        return of;
-    }
-    format!(
-        "{of}, {} to {}",
-        thousands(first as u64 + 1),
-        thousands((first + shown) as u64)
-    )
 }

@@ -81,6 +81,15 @@ impl ModelRecord {
         }
     }
 
+    /// Adds to the note.
+    pub(super) fn with_note(mut self, note: &str) -> Self {
+        if !self.note.is_empty() {
+            self.note += "; ";
+        }
+        self.note += note;
+        self
+    }
+
     /// Place in the paper: `page-in: time, measured`.
     pub(super) fn place(&self) -> String {
         format!("{}: {}", self.row, self.column)
@@ -152,5 +161,7 @@ mod tests {
         assert_eq!((other.holds, other.is_judged()), (None, false));
         assert_eq!(other.relative_error, Some(0.0));
         assert_eq!(other.place(), "50 clients: throughput lost");
+        let noted = other.with_note("first").with_note("second");
+        assert_eq!(noted.note, "first; second");
     }
 }

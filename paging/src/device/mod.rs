@@ -8,7 +8,7 @@ mod seal;
 mod servers;
 mod table;
 
-pub use engine::{Action, Answer, Device, DeviceCounters, Revocation, ServerState, Settings};
+pub use engine::{Action, Answer, Device, DeviceCounters, ServerState, Settings};
 pub use frames::{PAGE, PageBytes};
 pub use servers::{LeaseState, ServerCounters};
 

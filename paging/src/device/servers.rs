@@ -1,6 +1,7 @@
 //! Leased memory: one entry per lease, with slots of one page each.
 
 use super::table::Place;
+use gleaner_policy::choice::{Choice, Chooser, PageServer};
 use std::collections::VecDeque;
 
 /// Time after a new connection before abandoned slots are used again, so that late bytes of the old
@@ -111,10 +112,12 @@ impl Server {
 }
 
 /// Limit of requests in progress. The limit grows while answers are about as fast as the fastest so far. It
-/// halves when answers take several times as long, since requests then wait in a queue somewhere.
+/// halves when answers take several times as long, since requests then wait in a queue somewhere. A fixed limit
+/// does neither.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     size: u32,
+    is_fixed: bool,
     fastest_us: u64,
     answered: u32,
     slow: u32,
@@ -123,6 +126,21 @@ pub(super) struct Window {
 impl Window {
     const LEAST: u32 = 8;
     const MOST: u32 = 1024;
+    const FIRST: u32 = 64;
+
+    /// Window of this size, which never changes; 0: an adaptive window, at its first size.
+    pub(super) fn new(fixed_size: u32) -> Self {
+        Self {
+            size: match fixed_size {
+                0 => Self::FIRST,
+                size => size,
+            },
+            is_fixed: fixed_size > 0,
+            fastest_us: u64::MAX / 16,
+            answered: 0,
+            slow: 0,
+        }
+    }
 
     pub(super) fn size(&self) -> u32 {
         self.size
@@ -130,6 +148,9 @@ impl Window {
 
     /// Counts an answer that took `took_us`.
     pub(super) fn answered(&mut self, took_us: u64) {
+        if self.is_fixed {
+            return;
+        }
         self.fastest_us = self.fastest_us.min(took_us.max(1));
         self.answered += 1;
         // A request waits for those before it, so answers take longer in a large window even without a fault.
@@ -147,22 +168,25 @@ impl Window {
     }
 }
 
-impl Default for Window {
-    fn default() -> Self {
-        Self {
-            size: 64,
-            fastest_us: u64::MAX / 16,
-            answered: 0,
-            slow: 0,
-        }
-    }
-}
-
 /// All leases by server number; a number is reused once nothing refers to it.
 #[derive(Debug, Default)]
-pub(super) struct Servers(Vec<Option<Server>>);
+pub(super) struct Servers {
+    all: Vec<Option<Server>>,
+    chooser: Chooser,
+    /// Fixed size of every server's window; 0: adaptive.
+    fixed_window: u32,
+}
 
 impl Servers {
+    /// No leases yet; new pages are placed by `choice`, and windows have this size (0: adaptive).
+    pub(super) fn new(choice: Choice, fixed_window: u32) -> Self {
+        Self {
+            all: Vec::new(),
+            chooser: Chooser::new(choice),
+            fixed_window,
+        }
+    }
+
     /// Adds a lease of `slots` pages at `host`, not connected yet; `None` if there are too many.
     pub(super) fn add(&mut self, host: String, slots: u32, now_ms: i64) -> Option<u8> {
         let server = Server {
@@ -176,7 +200,7 @@ impl Servers {
             counters: ServerCounters::default(),
             in_flight: 0,
             backlog: VecDeque::new(),
-            window: Window::default(),
+            window: Window::new(self.fixed_window),
             heard_us: 0,
             answered_sent_us: 0,
             is_leaving: false,
@@ -184,34 +208,34 @@ impl Servers {
             down_since_ms: now_ms,
             stranded: Vec::new(),
         };
-        let vacant = self.0.iter().position(Option::is_none);
-        let number = vacant.unwrap_or(self.0.len());
+        let vacant = self.all.iter().position(Option::is_none);
+        let number = vacant.unwrap_or(self.all.len());
         if number >= Place::SERVERS {
             return None;
         }
         match vacant {
-            Some(number) => self.0[number] = Some(server),
-            None => self.0.push(Some(server)),
+            Some(number) => self.all[number] = Some(server),
+            None => self.all.push(Some(server)),
         }
         u8::try_from(number).ok()
     }
 
     pub(super) fn get(&self, number: u8) -> Option<&Server> {
-        self.0.get(usize::from(number))?.as_ref()
+        self.all.get(usize::from(number))?.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, number: u8) -> Option<&mut Server> {
-        self.0.get_mut(usize::from(number))?.as_mut()
+        self.all.get_mut(usize::from(number))?.as_mut()
     }
 
     pub(super) fn remove(&mut self, number: u8) {
-        if let Some(there) = self.0.get_mut(usize::from(number)) {
+        if let Some(there) = self.all.get_mut(usize::from(number)) {
             *there = None;
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &Server)> {
-        self.0
+        self.all
             .iter()
             .enumerate()
             .filter_map(move |(number, server)| Some((number as u8, server.as_ref()?)))
@@ -222,29 +246,39 @@ impl Servers {
         server.map_or(LeaseState::Gone, |server| server.state)
     }
 
-    /// Returns the server with the most free slots that is on none of the hosts of `not_at`. Servers that can
-    /// be sent a request immediately are preferred.
-    fn server_with_most_room(&self, not_at: &[Place]) -> Option<u8> {
-        let host = |place: &Place| Some(&*self.get(place.at()?.0)?.host);
-        let is_elsewhere = |server: &Server| {
-            not_at
-                .iter()
-                .all(|place| host(place) != Some(&*server.host))
-        };
-        self.iter()
-            .filter(|(_, server)| server.free_slots() > 0 && is_elsewhere(server))
-            .max_by_key(|(_, server)| (!server.is_busy(), server.free_slots()))
-            .map(|(number, _)| number)
+    /// Counts an answer, and gives the server's window its new size.
+    pub(super) fn answered(&mut self, number: u8, took_us: u64, is_error: bool, now_us: i64) {
+        if !is_error {
+            self.chooser.answered(number.into(), took_us, now_us);
+        }
+        if let Some(server) = self.get_mut(number) {
+            server.window.answered(took_us);
+        }
+    }
+
+    /// Restarts the window of a server that is not connected any more, and discards its answer times.
+    pub(super) fn disconnected(&mut self, number: u8) {
+        self.chooser.forget(number.into());
+        let window = Window::new(self.fixed_window);
+        if let Some(server) = self.get_mut(number) {
+            server.window = window;
+        }
+    }
+
+    /// Number of changes of the preferred server: see [`Chooser::changes_count`].
+    pub(super) fn changes_count(&self) -> u64 {
+        self.chooser.changes_count()
     }
 
     /// Returns true if a host other than those of `not_at` has a free slot.
     pub(super) fn has_free(&self, not_at: &[Place]) -> bool {
-        self.server_with_most_room(not_at).is_some()
+        page_servers(&self.all, not_at).any(|server| server.free_pages > 0 && !server.has_copy)
     }
 
-    /// Takes a free slot of the server that [`Self::server_with_most_room`] chooses.
-    pub(super) fn take(&mut self, not_at: &[Place]) -> Option<Place> {
-        let number = self.server_with_most_room(not_at)?;
+    /// Takes a free slot on none of the hosts of `not_at`, at the server that the configured choice prefers.
+    pub(super) fn take(&mut self, not_at: &[Place], now_us: i64) -> Option<Place> {
+        let servers = page_servers(&self.all, not_at);
+        let number = u8::try_from(self.chooser.choose(servers, now_us)?).ok()?;
         let slot = self.get_mut(number)?.take()?;
         Some(Place::new(number, slot))
     }
@@ -272,7 +306,7 @@ impl Servers {
 
     /// Frees abandoned slots once the connection has lasted [`LATE_US`].
     pub(super) fn reclaim(&mut self, now_us: i64) {
-        for server in self.0.iter_mut().flatten() {
+        for server in self.all.iter_mut().flatten() {
             if server.state == LeaseState::Up && server.up_since_us + LATE_US <= now_us {
                 server.free.append(&mut server.abandoned);
             }
@@ -280,10 +314,33 @@ impl Servers {
     }
 }
 
+/// Servers as the choice sees them; those that are not connected have no free pages.
+fn page_servers<'a>(
+    all: &'a [Option<Server>],
+    not_at: &'a [Place],
+) -> impl Iterator<Item = PageServer> + Clone + 'a {
+    let host = move |place: &Place| {
+        let (number, _) = place.at()?;
+        let server = all.get(usize::from(number))?.as_ref()?;
+        Some(server.host.as_str())
+    };
+    all.iter().enumerate().filter_map(move |(number, server)| {
+        let server = server.as_ref()?;
+        let own_host = Some(server.host.as_str());
+        Some(PageServer {
+            number,
+            free_pages: server.free_slots(),
+            is_busy: server.is_busy(),
+            has_copy: not_at.iter().any(|place| host(place) == own_host),
+        })
+    })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn pages_go_where_most_is_free_and_not_where_they_would_wait() {
@@ -292,7 +349,7 @@ mod tests {
             let number = servers.add(format!("host{slots}"), slots, 0).unwrap();
             servers.get_mut(number).unwrap().state = LeaseState::Up;
         }
-        let server = |servers: &mut Servers| servers.take(&[]).and_then(Place::at).unwrap().0;
+        let server = |servers: &mut Servers| servers.take(&[], 0).and_then(Place::at).unwrap().0;
         assert_eq!(server(&mut servers), 1);
         let slow = servers.get_mut(1).unwrap();
         slow.in_flight = slow.window.size();
@@ -300,5 +357,72 @@ mod tests {
         // When the other server is full, a page goes to the busy one.
         servers.get_mut(0).unwrap().is_full();
         assert_eq!(server(&mut servers), 1);
+    }
+
+    #[test]
+    fn a_client_that_sticks_stays_with_a_busy_server_until_it_is_full() {
+        let mut servers = Servers::new(Choice::Stick, 2);
+        for slots in [2, 3] {
+            let number = servers.add(format!("host{slots}"), slots, 0).unwrap();
+            servers.get_mut(number).unwrap().state = LeaseState::Up;
+        }
+        servers.get_mut(1).unwrap().in_flight = 9;
+        let mut server = |now_us| servers.take(&[], now_us).and_then(Place::at).unwrap().0;
+        let order: Vec<u8> = (0..5).map(&mut server).collect();
+        assert_eq!(order, [1, 1, 1, 0, 0]);
+        assert_eq!(servers.take(&[], 6), None);
+    }
+
+    /// Sizes after rounds of answers; a round has as many answers as the window allows requests.
+    fn sizes(window: &mut Window, rounds: u32, took_us: u64) -> Vec<u32> {
+        let mut round = |_| {
+            for _ in 0..window.size() {
+                window.answered(took_us);
+            }
+            window.size()
+        };
+        (0..rounds).map(&mut round).collect()
+    }
+
+    #[test]
+    fn the_window_grows_by_a_quarter_and_halves() {
+        let mut window = Window::new(0);
+        assert_eq!(window.size(), 64);
+        assert_eq!(sizes(&mut window, 3, 100), [81, 102, 128]);
+        // 8 times the fastest answer and 20 us for each request of the window are not slow yet.
+        assert_eq!(sizes(&mut window, 1, 800 + 128 * 20), [161]);
+        assert_eq!(sizes(&mut window, 1, 800 + 161 * 20 + 1), [80]);
+        assert_eq!(
+            sizes(&mut window, 9, 1_000_000),
+            [40, 20, 10, 8, 8, 8, 8, 8, 8]
+        );
+        assert_eq!(sizes(&mut window, 30, 100).last(), Some(&1024));
+    }
+
+    #[test]
+    fn half_of_the_answers_may_be_slow() {
+        for (slow, size) in [(32, 81), (33, 32)] {
+            let mut window = Window::new(0);
+            for answer in 0..64 {
+                window.answered(if answer < 64 - slow { 100 } else { 1_000_000 });
+            }
+            assert_eq!(window.size(), size, "{slow} of 64");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn windows_stay_in_their_range(
+            answers_us in prop::collection::vec(0..10_000_000_u64, 0..3_000),
+            fixed in 1..=1024_u32,
+        ) {
+            let [mut adaptive, mut same] = [Window::new(0), Window::new(fixed)];
+            for took_us in answers_us {
+                adaptive.answered(took_us);
+                same.answered(took_us);
+                prop_assert!((8..=1024).contains(&adaptive.size()));
+                prop_assert_eq!(same.size(), fixed);
+            }
+        }
     }
 }

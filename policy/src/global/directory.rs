@@ -115,7 +115,12 @@ impl Directory {
 
     /// Holders of a page.
     pub fn holders(&self, uid: Uid) -> impl Iterator<Item = Holder> + '_ {
-        let entry = self.slot(uid).map(|slot| self.entries[slot as usize]);
+        self.chain(self.slot(uid))
+    }
+
+    /// Holders of the page in a slot.
+    fn chain(&self, slot: Option<u32>) -> impl Iterator<Item = Holder> + '_ {
+        let entry = slot.map(|slot| self.entries[slot as usize]);
         let mut next = entry.map_or(NONE, |entry| entry.more);
         let chain = std::iter::from_fn(move || {
             let link = self.links.get(next as usize)?;
@@ -142,10 +147,8 @@ impl Directory {
         reader: NodeId,
         random: &mut dyn FnMut() -> u64,
     ) -> Option<NodeId> {
-        let others = || {
-            self.holders(uid)
-                .filter(move |holder| holder.node != reader)
-        };
+        let slot = self.slot(uid);
+        let others = || self.chain(slot).filter(|holder| holder.node != reader);
         let at = match others().count() {
             0 => return None,
             1 => 0,
@@ -162,7 +165,7 @@ impl Directory {
             return None;
         };
         let (mut others, mut is_known, mut has_global) = (0, false, false);
-        for known in self.holders(uid) {
+        for known in self.chain(Some(slot)) {
             if known.node != holder.node {
                 others += 1;
                 has_global |= known.stamp.is_global();
@@ -174,9 +177,11 @@ impl Directory {
                 is_known = true;
             }
         }
-        self.unlink(slot, holder.node);
-        if is_known || others < MOST_HOLDERS {
+        if is_known {
+            self.unlink(slot, holder.node);
             self.add(uid, holder);
+        } else if others < MOST_HOLDERS {
+            self.add_link(slot, holder);
         }
         (has_global && holder.stamp.is_global()).then_some(Notice::Discard(holder.node))
     }
@@ -184,18 +189,19 @@ impl Directory {
     /// Removes a holder, unless a later change of the same holder is known.
     pub fn leave(&mut self, uid: Uid, holder: Holder) -> Option<Notice> {
         let slot = self.slot(uid)?;
-        let known = self.holders(uid).find(|known| known.node == holder.node)?;
+        let known = self
+            .chain(Some(slot))
+            .find(|known| known.node == holder.node)?;
         let is_old = known.generation > holder.generation
             || (known.generation == holder.generation && known.stamp.is_after(holder.stamp));
         if is_old {
             return None;
         }
+        let count = self.chain(Some(slot)).count();
         self.unlink(slot, holder.node);
-        let mut left = self.holders(uid);
-        match (left.next(), left.next()) {
-            (Some(last), None) => Some(Notice::Alone(last.node)),
-            _ => None,
-        }
+        // Without its last holder, the slot may serve another page.
+        let last = self.chain((count == 2).then_some(slot)).next();
+        last.map(|last| Notice::Alone(last.node))
     }
 
     /// Keeps only the holders for which `keeps` returns true.
@@ -219,20 +225,7 @@ impl Directory {
     /// Adds a holder that the page does not have.
     fn add(&mut self, uid: Uid, holder: Holder) {
         if let Some(slot) = self.slot(uid) {
-            let more = self.entries[slot as usize].more;
-            let link = Link { holder, more };
-            let at = match self.unused_links.pop() {
-                Some(at) => {
-                    self.links[at as usize] = link;
-                    at
-                }
-                None => {
-                    self.links.push(link);
-                    (self.links.len() - 1) as u32
-                }
-            };
-            self.entries[slot as usize].more = at;
-            return;
+            return self.add_link(slot, holder);
         }
         let entry = Entry {
             uid,
@@ -256,6 +249,23 @@ impl Directory {
         let entries = &self.entries;
         self.index
             .insert(uid, slot, |slot| entries[slot as usize].uid);
+    }
+
+    /// Adds a holder to those in `slot`.
+    fn add_link(&mut self, slot: u32, holder: Holder) {
+        let more = self.entries[slot as usize].more;
+        let link = Link { holder, more };
+        let at = match self.unused_links.pop() {
+            Some(at) => {
+                self.links[at as usize] = link;
+                at
+            }
+            None => {
+                self.links.push(link);
+                (self.links.len() - 1) as u32
+            }
+        };
+        self.entries[slot as usize].more = at;
     }
 
     /// Removes a node from the holders in `slot`, and the entry with its last holder.

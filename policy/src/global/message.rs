@@ -174,6 +174,11 @@ pub enum Event {
     Members(Arc<Members>),
     /// The number of frames has changed: an owner has returned, or has left.
     Frames(u32),
+    /// A program of this node no longer needs a page, and frees its frame: the program has ended.
+    Freed {
+        /// Page without further use on this node.
+        uid: Uid,
+    },
     /// Under `exact`: node with the oldest frame of the cluster now ([`super::pages::Pages::oldest_age_ms`]).
     Oldest(Option<NodeId>),
 }

@@ -65,12 +65,21 @@ pub struct Pages {
     unused: Vec<u32>,
     limit: u32,
     duplicates: u32,
+    /// Interval in which only the first use of a local page is seen, and the begin of the present one.
+    age_period_ms: i64,
+    period_begun_ms: i64,
 }
 
 impl Pages {
-    /// Directory without pages, for `limit` frames (at most 2³¹).
+    /// Directory without pages, for `limit` frames (at most 2³¹), which sees every use.
     #[must_use]
     pub fn new(limit: u32) -> Self {
+        Self::with_age_period(limit, 0)
+    }
+
+    /// Directory that sees only the first use of a local page in each interval of `age_period_ms`; 0: every use.
+    #[must_use]
+    pub fn with_age_period(limit: u32, age_period_ms: i64) -> Self {
         let limit = limit.min(1 << 31);
         Self {
             frames: Vec::with_capacity(limit as usize),
@@ -80,6 +89,8 @@ impl Pages {
             unused: Vec::new(),
             limit,
             duplicates: 0,
+            age_period_ms,
+            period_begun_ms: i64::MIN,
         }
     }
 
@@ -148,7 +159,8 @@ impl Pages {
     }
 
     /// Records a use by this node at `now_ms`, which makes a global page local. Returns the page's kind
-    /// before, or `None` if the node does not hold the page.
+    /// before, or `None` if the node does not hold the page. The last use of a local page stays as it is if this
+    /// interval has seen a use already.
     #[inline]
     pub fn touch(&mut self, uid: Uid, now_ms: i64) -> Option<Kind> {
         let slot = self.slot(uid)?;
@@ -156,10 +168,20 @@ impl Pages {
         if kind == Kind::Global {
             self.leave_heap(slot);
             self.frames[slot as usize].kind = Kind::Local;
+        } else if self.age_period_ms > 0 && self.is_seen(slot, now_ms) {
+            return Some(kind);
         }
         self.local.touch(slot);
         self.frames[slot as usize].last_use_ms = now_ms;
         Some(kind)
+    }
+
+    /// Returns true if the page's last use lies in the present interval.
+    fn is_seen(&mut self, slot: u32, now_ms: i64) -> bool {
+        if now_ms.saturating_sub(self.period_begun_ms) >= self.age_period_ms {
+            self.period_begun_ms = now_ms - now_ms.rem_euclid(self.age_period_ms);
+        }
+        self.frames[slot as usize].last_use_ms >= self.period_begun_ms
     }
 
     /// Makes the last use of a global page at least `last_use_ms`. Other pages stay as they are.
@@ -388,106 +410,4 @@ impl Pages {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[derive(Clone, Copy, Debug)]
-    enum Step {
-        Insert(Kind, i64),
-        Touch,
-        Refresh(i64),
-        Remove,
-        Mark(bool),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            4 => (0..60i64).prop_map(|age| Step::Insert(Kind::Global, age)),
-            3 => Just(Step::Insert(Kind::Local, 0)),
-            2 => Just(Step::Touch),
-            1 => (0..60i64).prop_map(Step::Refresh),
-            2 => Just(Step::Remove),
-            1 => any::<bool>().prop_map(Step::Mark),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn the_directory_is_a_plain_list(steps in prop::collection::vec((step(), 0..14u128), 0..120)) {
-            let mut pages = Pages::new(8);
-            let mut list: Vec<Page> = Vec::new();
-            for (now_ms, (step, uid)) in (0_i64..).zip(steps) {
-                let uid = Uid::shared(uid);
-                let at = list.iter().position(|page| page.uid == uid);
-                match step {
-                    Step::Insert(kind, age) => {
-                        let page = Page { uid, last_use_ms: now_ms - age, kind, chances: 0 };
-                        let fits = at.is_none() && list.len() < 8;
-                        prop_assert_eq!(pages.insert(page), fits);
-                        list.extend(fits.then_some(page));
-                    }
-                    Step::Touch => {
-                        let mut page = at.map(|at| list.remove(at));
-                        prop_assert_eq!(pages.touch(uid, now_ms), page.map(|page| page.kind));
-                        if let Some(page) = &mut page {
-                            page.last_use_ms = now_ms;
-                            if page.kind == Kind::Global {
-                                page.kind = Kind::Local;
-                            }
-                        }
-                        list.extend(page);
-                    }
-                    Step::Refresh(age) => {
-                        pages.refresh(uid, now_ms - age);
-                        if let Some(at) = at.filter(|at| list[*at].kind == Kind::Global) {
-                            list[at].last_use_ms = list[at].last_use_ms.max(now_ms - age);
-                        }
-                    }
-                    Step::Remove => {
-                        prop_assert_eq!(pages.remove(uid), at.map(|at| list.remove(at)));
-                    }
-                    Step::Mark(is_duplicate) => {
-                        pages.mark_duplicate(uid, is_duplicate);
-                        if let Some(at) = at.filter(|at| list[*at].kind != Kind::Global) {
-                            list[at].kind = if is_duplicate { Kind::Duplicate } else { Kind::Local };
-                        }
-                    }
-                }
-                let local = || list.iter().filter(|page| page.kind != Kind::Global);
-                let global = list.iter().filter(|page| page.kind == Kind::Global);
-                prop_assert_eq!(pages.oldest_local(), local().next().copied());
-                let duplicate = local().find(|page| page.kind == Kind::Duplicate);
-                prop_assert_eq!(pages.oldest_duplicate(), duplicate.copied());
-                let oldest = global.min_by_key(|page| (page.last_use_ms, page.uid));
-                prop_assert_eq!(pages.oldest_global(), oldest.copied());
-                prop_assert_eq!(pages.len() as usize, list.len());
-                prop_assert_eq!(pages.iter().count(), list.len());
-                let summary = pages.summary(5, now_ms);
-                prop_assert_eq!(summary.frames(), 8);
-            }
-        }
-    }
-
-    #[test]
-    fn an_entry_takes_at_most_64_bytes() {
-        for frames in [1000_u32, 4096, 5000, 100_000] {
-            let mut pages = Pages::new(frames);
-            for n in 0..frames {
-                let kind = if n % 2 == 0 {
-                    Kind::Global
-                } else {
-                    Kind::Local
-                };
-                assert!(pages.insert(Page {
-                    uid: Uid::shared(u128::from(n)),
-                    kind,
-                    ..Page::default()
-                }));
-            }
-            let bytes = pages.bytes() as f64 / f64::from(frames);
-            assert!(bytes <= 64.0, "{bytes} bytes of {frames} frames");
-        }
-        assert_eq!(size_of::<Frame>(), 32);
-    }
-}
+mod tests;

@@ -116,6 +116,9 @@ pub struct Settings {
     pub is_exclusive: bool,
     /// Time after which a node reads a page from its source, if the cluster has not answered.
     pub fetch_timeout_ms: i64,
+    /// Interval in which a node sees only the first use of each page; 0: it sees every use. The paper's nodes flush
+    /// their TLB once a minute, and see a page's first use after that (section 4.2).
+    pub age_period_ms: i64,
 }
 
 impl Default for Settings {
@@ -130,6 +133,7 @@ impl Default for Settings {
             homes: 1,
             is_exclusive: false,
             fetch_timeout_ms: 500,
+            age_period_ms: 0,
         }
     }
 }

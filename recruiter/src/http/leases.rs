@@ -36,7 +36,7 @@ const KEY_CHARS: usize = 64;
 
 /// Request memory of idle hosts.
 ///
-/// For clients and admins. A repeated request with the same key gets the same leases, also after a restart of recruiter or memory server.
+/// For clients and admins, and with `host_id` for a host that uses its own memory. A repeated request with the same key gets the same leases, also after a restart of recruiter or memory server.
 #[utoipa::path(
     post,
     path = "/v1/leases",
@@ -67,7 +67,8 @@ pub(super) async fn grant(
     let lessee = app.lessee(&caller, &headers)?;
     let Json(request) = body?;
     check(&request)?;
-    let granted = placing::grant(Arc::clone(&app.state), lessee.client, request).await;
+    let client = app.client_of(&caller, lessee, &request)?;
+    let granted = placing::grant(Arc::clone(&app.state), client, request).await;
     app.state
         .metrics
         .count_grant(begun.elapsed(), granted.is_ok());
@@ -102,6 +103,24 @@ fn check(request: &LeaseRequest) -> Result<(), Problem> {
     }
     if request.avoided_host_ids.len() > MOST_AVOIDED {
         return wrong("avoided_host_ids names at most 64 hosts");
+    }
+    match &request.host_id {
+        Some(host_id) => check_own(request, host_id),
+        None => Ok(()),
+    }
+}
+
+/// Checks a host's request for its own memory, for which the recruiter chooses no hosts.
+fn check_own(request: &LeaseRequest, host_id: &str) -> Result<(), Problem> {
+    check_id(host_id, "host_id")?;
+    let is_choosing = request.copies != 1
+        || request.placement.is_some()
+        || request.minimum_duration_ms.is_some()
+        || !request.avoided_host_ids.is_empty();
+    if is_choosing {
+        return Err(Problem::malformed(
+            "host_id names the only host: leave out copies, placement, minimum_duration_ms and avoided_host_ids",
+        ));
     }
     Ok(())
 }

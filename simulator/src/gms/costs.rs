@@ -126,6 +126,7 @@ impl Costs {
             | Event::Tick
             | Event::Members(_)
             | Event::Frames(_)
+            | Event::Freed { .. }
             | Event::Oldest(_) => 0,
         }
     }

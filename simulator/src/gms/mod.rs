@@ -9,9 +9,10 @@
 //!
 //! - `shipped`, `rows`, `file`: scenario files with `system = "gms"`, and their results. `experiments`: the paper's
 //!   Figures 6 to 13 as scenarios.
-//! - `simulation`: one simulation; `cluster`: its events. `process`: a program on a node; `programs`: its references.
-//! - `scenario`: all settings; `owners`: changes of nodes' idle frames; `costs`: the paper's Tables 1 to 5; `machine`:
-//!   stations that serve one request at a time.
+//! - `simulation`: one simulation; `cluster`: its events. `process`: a program on a node; `programs`: its references;
+//!   `readers`: programs of our own.
+//! - `scenario`: all settings; `owners`: changes of nodes' idle frames; `recorded`: recorded hosts as nodes; `costs`:
+//!   the paper's Tables 1 to 5; `frames`: costs of larger frames; `machine`: stations that serve one request at a time.
 //! - `outcome`: results; `check`: conservation laws, checked in every simulation.
 
 mod check;
@@ -20,11 +21,14 @@ mod costs;
 mod error;
 pub mod experiments;
 mod file;
+mod frames;
 mod machine;
 mod outcome;
 mod owners;
 mod process;
 mod programs;
+mod readers;
+mod recorded;
 mod rows;
 mod scenario;
 mod shipped;
@@ -38,10 +42,11 @@ pub use error::GmsError;
 pub use file::{Case, ScenarioFile};
 pub use gleaner_policy::global::cost::{EpochCost, GetPageCost};
 pub use gleaner_policy::global::settings::MemoryPolicy;
-pub use outcome::{ClientOutcome, Outcome, Reads, Window};
+pub use outcome::{ClientOutcome, Outcome, OwnersOutcome, Reads, Traffic, Window};
 pub use owners::{OwnerChange, owner_changes};
 pub use programs::Program;
-pub use rows::{MEASURES, Measure, Row, Spread, rows, runs};
+pub use recorded::{Recorded, RecordedDataset, RecordedHosts};
+pub use rows::{MEASURES, Measure, rows, runs};
 pub use scenario::{NEEDED_FRAMES, Scenario};
 pub use shipped::SHIPPED;
 pub use simulation::{simulate, speedups};

@@ -76,6 +76,40 @@ pub struct Window {
     pub bystander_slowdown: Option<f64>,
 }
 
+/// Messages of a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Bytes of all messages, pages included.
+    pub network_bytes: u64,
+    /// Bytes of the epochs' messages.
+    pub epoch_bytes: u64,
+    /// Messages with a page.
+    pub page_transfers: u64,
+}
+
+/// Effects of global memory on the owners of recorded hosts, in a whole run. No page of an owner is ever displaced:
+/// global memory has only frames that the host may lend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OwnersOutcome {
+    /// Number of times that a host was in use again.
+    pub returns: u64,
+    /// Pages of global memory that were dropped because a host's frames became fewer.
+    pub reclaimed_pages: u64,
+    /// Time that hosts were in use, summed over hosts.
+    pub in_use_ns: u64,
+    /// CPU time that global memory used on hosts while they were in use.
+    pub in_use_kernel_ns: u64,
+}
+
+impl OwnersOutcome {
+    /// Share of the CPU that global memory used on hosts in use: programs of owners wait for that time. `None` if no
+    /// host was in use.
+    #[must_use]
+    pub fn cpu_share(&self) -> Option<f64> {
+        (self.in_use_ns > 0).then(|| self.in_use_kernel_ns as f64 / self.in_use_ns as f64)
+    }
+}
+
 /// Results of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
@@ -83,9 +117,13 @@ pub struct Outcome {
     pub clients: Vec<ClientOutcome>,
     /// Totals; absent if the clients' counted parts have no time in common.
     pub window: Option<Window>,
+    /// Messages of the whole run.
+    pub traffic: Traffic,
+    /// Effects on the owners of recorded hosts; absent if the nodes are no recorded hosts.
+    pub owners: Option<OwnersOutcome>,
     /// Epochs of the whole run.
     pub epochs: u64,
-    /// Share of these epochs that lasted 5 to 10 s; absent without epochs.
+    /// Share of epochs that lasted 5 to 10 s among those that ended in the run; absent if none ended.
     pub usual_epochs_share: Option<f64>,
     /// Time of the last client's end.
     pub end_ns: u64,

@@ -1,12 +1,10 @@
 //! Owners: a node's idle frames change while the simulation runs.
 
+use super::recorded::{PAGE_BYTES, lent_bytes};
 use crate::event::MS;
-use crate::hosts::{Presence, Timeline};
+use crate::hosts::Timeline;
 use gleaner_schemas::lending::Mode;
 use serde::{Deserialize, Serialize};
-
-/// Bytes of a frame.
-const FRAME_BYTES: u64 = 8192;
 
 /// Change of a node's idle frames, because its owner returns or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,23 +18,15 @@ pub struct OwnerChange {
     pub frames: u32,
 }
 
-/// Changes of recorded hosts: host i is the node i with idle memory. Its frames are the memory that it may lend in this
-/// mode, at most `most_frames`. A host that is in use, or that nobody has seen, has only what the mode spares.
+/// Changes of recorded hosts, for frames of 8 KiB: host i is the node i with idle memory. Its frames are the memory
+/// that it may lend in this mode, at most `most_frames`. A host that is in use, or that nobody has seen, has only
+/// what the mode spares.
 #[must_use]
 pub fn owner_changes(hosts: &[Timeline], mode: Mode, most_frames: u32) -> Vec<OwnerChange> {
     let of_host = |(node, host): (u32, &Timeline)| {
         let changes = host.changes.iter().map(move |change| {
-            let is_lent = match change.presence {
-                Presence::Idle => true,
-                Presence::InUse => mode == Mode::Spare,
-                Presence::Unseen => false,
-            };
-            let bytes = if is_lent {
-                change.quotas.bytes(mode)
-            } else {
-                0
-            };
-            let frames = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX);
+            let bytes = lent_bytes(change, mode);
+            let frames = u32::try_from(bytes / u64::from(PAGE_BYTES)).unwrap_or(u32::MAX);
             OwnerChange {
                 node,
                 at_ms: change.at_ns / MS,

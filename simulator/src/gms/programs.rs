@@ -1,6 +1,7 @@
 //! The paper's programs (section 5.3) as generators of page references. The paper gives sizes and a sentence about
-//! each program; the patterns are **assumed**, and were fixed before any run.
+//! each program; the patterns are **assumed**, and were fixed before any run. Readers are programs of our own.
 
+use super::readers::{BLOCKS, SHARED_FILES, ZIPF_EXPONENT};
 use gleaner_policy::eviction::Lru;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +18,7 @@ const VIEW_RUNS: usize = 2_000;
 const LISTS: u32 = 5_000;
 const QUERY_LISTS: usize = 40;
 
-/// A program of the paper.
+/// A program: the paper's, and readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
@@ -33,10 +34,18 @@ pub enum Program {
     Render,
     /// Queries of a text index: a file, 190 MB.
     WebQuery,
+    /// Reader of files that all such readers share, in shuffled epochs.
+    SharedReader,
+    /// Reader of files of its own, in shuffled epochs.
+    PrivateReader,
+    /// Reader of files that all such readers share, by Zipf's law.
+    SharedZipf,
+    /// Reader of files of its own, by Zipf's law.
+    PrivateZipf,
 }
 
 impl Program {
-    /// All programs, in the order of Figure 6.
+    /// All programs of the paper, in the order of Figure 6.
     pub const ALL: [Self; 6] = [
         Self::BoeingCad,
         Self::VlsiRouter,
@@ -44,6 +53,14 @@ impl Program {
         Self::Oo7,
         Self::Render,
         Self::WebQuery,
+    ];
+
+    /// Programs that read sealed files.
+    pub const READERS: [Self; 4] = [
+        Self::SharedReader,
+        Self::PrivateReader,
+        Self::SharedZipf,
+        Self::PrivateZipf,
     ];
 
     /// Name in scenario files.
@@ -56,10 +73,14 @@ impl Program {
             Self::Oo7 => "oo7",
             Self::Render => "render",
             Self::WebQuery => "web-query",
+            Self::SharedReader => "shared-reader",
+            Self::PrivateReader => "private-reader",
+            Self::SharedZipf => "shared-zipf",
+            Self::PrivateZipf => "private-zipf",
         }
     }
 
-    /// Number of pages of 8 KiB.
+    /// Number of pages, each of the size of a frame.
     #[must_use]
     pub const fn pages(self) -> u32 {
         match self {
@@ -69,6 +90,9 @@ impl Program {
             Self::Oo7 => 34 * OO7_PARTS,
             Self::Render => 178 * 128,
             Self::WebQuery => 190 * 128,
+            Self::SharedReader | Self::PrivateReader | Self::SharedZipf | Self::PrivateZipf => {
+                BLOCKS
+            }
         }
     }
 
@@ -79,6 +103,15 @@ impl Program {
         match self {
             Self::VlsiRouter | Self::Oo7 => false,
             Self::BoeingCad | Self::CompileLink | Self::Render | Self::WebQuery => true,
+            Self::SharedReader | Self::PrivateReader | Self::SharedZipf | Self::PrivateZipf => true,
+        }
+    }
+
+    /// Number of the file that the program reads on this client: shared readers have the same one.
+    pub(super) const fn file_of(self, client: u32) -> u32 {
+        match self {
+            Self::SharedReader | Self::SharedZipf => SHARED_FILES,
+            _ => client,
         }
     }
 }
@@ -157,7 +190,12 @@ impl Generator {
             Program::BoeingCad => Some(Zipf::new(program.pages() / 16, 0.6)),
             Program::VlsiRouter => Some(Zipf::new(program.pages() / 64, 0.6)),
             Program::WebQuery => Some(Zipf::new(LISTS, 0.8)),
-            Program::CompileLink | Program::Oo7 | Program::Render => None,
+            Program::SharedZipf | Program::PrivateZipf => Some(Zipf::new(BLOCKS, ZIPF_EXPONENT)),
+            Program::CompileLink
+            | Program::Oo7
+            | Program::Render
+            | Program::SharedReader
+            | Program::PrivateReader => None,
         };
         let mut generator = Self {
             program,
@@ -171,7 +209,12 @@ impl Generator {
             Program::Oo7 => generator.oo7_orders(),
             Program::CompileLink => generator.shuffled(program.pages() / 16),
             Program::Render => generator.first_view(),
-            Program::BoeingCad | Program::VlsiRouter | Program::WebQuery => Vec::new(),
+            Program::SharedReader | Program::PrivateReader => generator.shuffled(BLOCKS),
+            Program::BoeingCad
+            | Program::VlsiRouter
+            | Program::WebQuery
+            | Program::SharedZipf
+            | Program::PrivateZipf => Vec::new(),
         };
         generator
     }
@@ -223,6 +266,18 @@ impl Generator {
                     let begin = list * room / u64::from(LISTS);
                     self.append(run, begin as u32, 6, 0);
                 }
+            }
+            Program::SharedReader | Program::PrivateReader => {
+                let block = self.next_in_order();
+                self.append(run, block, 1, 0);
+                if self.at == self.order.len() {
+                    self.at = 0;
+                    self.order = self.shuffled(BLOCKS);
+                }
+            }
+            Program::SharedZipf | Program::PrivateZipf => {
+                let block = self.draw();
+                self.append(run, block, 1, 0);
             }
         }
     }
@@ -358,6 +413,42 @@ mod tests {
             pages.sort_unstable();
             let begin = pages[0] / 34 * 34;
             assert!(pages.into_iter().eq(begin..begin + 34));
+        }
+    }
+
+    #[test]
+    fn readers_read_every_block_of_an_epoch_once() {
+        for program in [Program::SharedReader, Program::PrivateReader] {
+            let references = References::new(program, (1, 0), 1, 2 * BLOCKS, 0);
+            assert_eq!(references.counted.len(), 2 * BLOCKS as usize);
+            let mut orders = Vec::new();
+            for epoch in references.counted.chunks(BLOCKS as usize) {
+                let order: Vec<u32> = epoch.iter().map(|r| r.page).collect();
+                let mut blocks = order.clone();
+                blocks.sort_unstable();
+                assert!(blocks.into_iter().eq(0..BLOCKS), "{program:?}");
+                orders.push(order);
+            }
+            assert_ne!(orders[0], orders[1], "{program:?}");
+        }
+        let hot = References::new(Program::SharedZipf, (1, 0), 4_096, 2_000, 0);
+        let first = hot.counted.iter().filter(|r| r.page < BLOCKS / 10);
+        assert!(
+            first.count() * 2 > hot.counted.len(),
+            "a tenth has more than half of the reads"
+        );
+        assert!(hot.counted.iter().all(|r| r.page < BLOCKS && !r.is_write));
+    }
+
+    #[test]
+    fn shared_readers_read_the_same_files() {
+        for program in Program::ALL.into_iter().chain(Program::READERS) {
+            let is_shared = [Program::SharedReader, Program::SharedZipf].contains(&program);
+            assert_eq!(
+                program.file_of(1) == program.file_of(2),
+                is_shared,
+                "{program:?}"
+            );
         }
     }
 

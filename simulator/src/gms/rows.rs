@@ -2,12 +2,15 @@
 
 use super::error::GmsError;
 use super::file::{Case, ScenarioFile};
-use super::outcome::{Outcome, Reads};
+use super::outcome::{Outcome, OwnersOutcome, Reads};
+use super::recorded::{RecordedDataset, RecordedHosts};
 use super::scenario::Scenario;
 use super::simulation::{simulate, speedups};
+use crate::hosts::{Reading, Timeline};
 use crate::parallel;
-use serde::Serialize;
+use crate::swept::{Spread, SweptRow};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A figure of an outcome.
@@ -29,7 +32,7 @@ struct Comparison {
 }
 
 /// All figures, in the order of the output.
-pub const MEASURES: [Measure; 7] = [
+pub const MEASURES: [Measure; 16] = [
     Measure {
         key: "speedup",
         label: "speedup",
@@ -82,48 +85,77 @@ pub const MEASURES: [Measure; 7] = [
         meaning: "time of the bystanders over the time that their computing alone takes",
         value: |of| of.with.window.as_ref()?.bystander_slowdown,
     },
+    Measure {
+        key: "cluster_reads",
+        label: "reads from cluster",
+        meaning: "counted reads of the clients that another node's memory answered",
+        value: |of| Some(sum(of, |reads| reads.cluster)),
+    },
+    Measure {
+        key: "source_reads",
+        label: "reads from disk",
+        meaning: "counted reads of the clients that disk or server answered",
+        value: |of| Some(sum(of, |reads| reads.source)),
+    },
+    Measure {
+        key: "page_transfers",
+        label: "transfers",
+        meaning: "messages with a page in the whole run, first passes included",
+        value: |of| Some(of.with.traffic.page_transfers as f64),
+    },
+    Measure {
+        key: "network_bytes",
+        label: "network",
+        meaning: "bytes of all messages in the whole run",
+        value: |of| Some(of.with.traffic.network_bytes as f64),
+    },
+    Measure {
+        key: "epoch_bytes",
+        label: "epochs",
+        meaning: "bytes of the epochs' messages in the whole run",
+        value: |of| Some(of.with.traffic.epoch_bytes as f64),
+    },
+    Measure {
+        key: "owner_cpu_share",
+        label: "owners' CPU",
+        meaning: "share of the CPU that global memory used on recorded hosts in use; owners wait for it",
+        value: |of| owners(of)?.cpu_share(),
+    },
+    Measure {
+        key: "owner_cpu_ms_per_hour",
+        label: "owners' CPU, ms/h",
+        meaning: "CPU time that global memory used on recorded hosts in use, in ms per hour of use",
+        value: |of| Some(owners(of)?.cpu_share()? * 3_600_000.0),
+    },
+    Measure {
+        key: "owner_returns",
+        label: "returns",
+        meaning: "number of times that a recorded host was in use again",
+        value: |of| Some(owners(of)?.returns as f64),
+    },
+    Measure {
+        key: "reclaimed_pages",
+        label: "reclaimed pages",
+        meaning: "pages of global memory that were dropped because a recorded host's frames became fewer",
+        value: |of| Some(owners(of)?.reclaimed_pages as f64),
+    },
 ];
+
+fn owners(of: &Comparison) -> Option<&OwnersOutcome> {
+    of.with.owners.as_ref()
+}
+
+/// Sum of a part of the clients' reads.
+fn sum(of: &Comparison, part: fn(&Reads) -> u64) -> f64 {
+    let clients = of.with.clients.iter();
+    clients.map(|client| part(&client.reads)).sum::<u64>() as f64
+}
 
 /// Share of the clients' reads.
 fn share(of: &Comparison, part: fn(&Reads) -> u64) -> Option<f64> {
     let reads = || of.with.clients.iter().map(|client| &client.reads);
     let all: u64 = reads().map(Reads::sum).sum();
     (all > 0).then(|| reads().map(part).sum::<u64>() as f64 / all as f64)
-}
-
-/// Median and range of a figure over the seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// Median; of an even number of seeds, the mean of the two middle values.
-    pub median: f64,
-    /// Smallest value of a seed.
-    pub low: f64,
-    /// Largest value of a seed.
-    pub high: f64,
-}
-
-impl Spread {
-    fn new(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let upper = *values.get(middle)?;
-        let lower = *values.get(values.len().div_ceil(2) - 1)?;
-        Some(Self {
-            median: f64::midpoint(lower, upper),
-            low,
-            high,
-        })
-    }
-}
-
-/// Figures of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Values of the swept settings, in the order of the file's keys.
-    pub settings: Vec<String>,
-    /// Figures, in the order of [`MEASURES`]; absent where a seed has none.
-    pub values: Vec<Option<Spread>>,
 }
 
 /// Number of simulations of a scenario file, for progress: one for each case and seed.
@@ -134,16 +166,20 @@ pub fn runs(file: &ScenarioFile) -> Result<usize, GmsError> {
     Ok(file.cases()?.len() * file.seeds.len())
 }
 
-/// Simulates every case with every seed. Calls the progress function with the number of finished runs.
+/// Simulates every case with every seed. `datasets` has the file's datasets, opened, in any order. Calls the progress
+/// function with the number of finished runs.
 ///
 /// # Errors
-/// Those of [`simulate`] and [`ScenarioFile::cases`].
+/// Errors of [`simulate`] and [`ScenarioFile::cases`]; [`GmsError::NoDataset`] and [`GmsError::Hosts`].
 pub fn rows(
     file: &ScenarioFile,
+    datasets: &[RecordedDataset],
     threads: NonZeroUsize,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<Row>, GmsError> {
-    let cases = file.cases()?;
+) -> Result<Vec<SweptRow>, GmsError> {
+    file.check_recorded()?;
+    let mut cases = file.cases()?;
+    add_hosts(file, &mut cases, datasets, threads)?;
     let mut alone: Vec<Scenario> = Vec::new();
     for case in &cases {
         let without = case.scenario.without_cluster();
@@ -171,12 +207,62 @@ pub fn rows(
             let values: Option<Vec<f64>> = comparisons.iter().map(measure.value).collect();
             values.and_then(Spread::new)
         };
-        Row {
+        SweptRow {
             settings: case.values.clone(),
             values: MEASURES.iter().map(value).collect(),
         }
     };
     Ok(cases.iter().zip(outcomes).map(row).collect())
+}
+
+/// Reads the datasets, each once per set of rules for reading, and makes their hosts the nodes of the cases.
+fn add_hosts(
+    file: &ScenarioFile,
+    cases: &mut [Case],
+    datasets: &[RecordedDataset],
+    threads: NonZeroUsize,
+) -> Result<(), GmsError> {
+    let mut readings: Vec<(&RecordedDataset, Reading)> = Vec::new();
+    let mut places: Vec<Option<usize>> = Vec::with_capacity(cases.len());
+    for case in cases.iter() {
+        let Some(name) = &case.dataset else {
+            places.push(None);
+            continue;
+        };
+        let dataset = datasets.iter().find(|dataset| dataset.name == *name);
+        let dataset = dataset.ok_or_else(|| GmsError::NoDataset { name: name.clone() })?;
+        let reading = dataset.reading(&case.scenario.recorded);
+        let is_same = |known: &(&RecordedDataset, Reading)| {
+            known.0.name == dataset.name && known.1 == reading
+        };
+        let at = readings.iter().position(is_same);
+        places.push(Some(at.unwrap_or(readings.len())));
+        if at.is_none() {
+            readings.push((dataset, reading));
+        }
+    }
+    let hosts: Vec<Vec<Timeline>> = parallel::each(threads, &readings, |(dataset, reading)| {
+        dataset.read(reading).map_err(|source| GmsError::Hosts {
+            name: dataset.name.clone(),
+            source,
+        })
+    })?;
+    for (case, place) in cases.iter_mut().zip(places) {
+        let read = place.and_then(|at| Some((readings.get(at)?, hosts.get(at)?)));
+        let Some(((dataset, _), timelines)) = read else {
+            continue;
+        };
+        let scenario = &mut case.scenario;
+        let (rules, frame_bytes) = (&scenario.recorded, scenario.frame_bytes);
+        let recorded = RecordedHosts::new(timelines, rules, frame_bytes, dataset.length_ns());
+        if scenario.idle_nodes == 0 {
+            scenario.idle_nodes = recorded.count() as u32;
+        }
+        scenario.hosts = Some(Arc::new(recorded));
+        file.set_clients(scenario);
+        scenario.check()?;
+    }
+    Ok(())
 }
 
 /// Outcomes of every scenario, by seed.

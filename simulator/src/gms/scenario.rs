@@ -1,31 +1,21 @@
 //! Settings of a simulated cluster. The defaults are the paper's; settings that the paper does not state are marked
 //! **Assumed**, and were chosen before any run.
 
+mod ranges;
+
 use super::costs::Costs;
-use super::error::GmsError;
 use super::owners::OwnerChange;
 use super::programs::Program;
+use super::recorded::{PAGE_BYTES, Recorded, RecordedHosts};
 use gleaner_policy::global::settings::{MemoryPolicy, Settings, Swap, Victim};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Pages of OO7 that its node cannot hold: the idle memory that the program needs (section 5.5).
 pub const NEEDED_FRAMES: u32 = Program::Oo7.pages() - CLIENT_FRAMES;
 
 /// Frames for programs on a node of 64 MB. **Assumed**: 40 MB; the kernel and its buffers take the rest.
 const CLIENT_FRAMES: u32 = 5_120;
-/// Most nodes of a cluster.
-const MOST_NODES: u32 = 10_000;
-/// Most frames of a node: 128 GiB.
-const MOST_FRAMES: u32 = 1 << 24;
-/// Most frames of all nodes together.
-const MOST_FRAMES_IN_ALL: u64 = 1 << 28;
-/// Most changes by owners: the check of the weights looks at all of them for each node.
-const MOST_OWNER_CHANGES: u64 = 100_000;
-/// Most nodes and counted faults, multiplied.
-const MOST_FAULTS_IN_ALL: u64 = 1 << 30;
-/// Longest time of one operation: 10 s.
-const MOST_COST_NS: u64 = 10_000_000_000;
 
 /// Settings of a simulated cluster: clients that run programs, and nodes with idle memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +42,9 @@ pub struct Scenario {
     pub is_exclusive: bool,
     /// Time after which a node reads a page from its source, if the cluster has not answered.
     pub fetch_timeout_ms: u32,
+    /// Interval in which a node sees only the first use of each of its pages, in ms; 0: it sees every use. The paper's
+    /// nodes flush their TLB once a minute (section 4.2).
+    pub age_period_ms: u32,
     /// Programs of the clients, in turn.
     pub programs: Vec<Program>,
     /// Number of clients. Each runs one program.
@@ -85,8 +78,15 @@ pub struct Scenario {
     pub start_ms: u32,
     /// Changes of nodes' idle frames while the simulation runs.
     pub owners: Vec<OwnerChange>,
-    /// Costs of operations.
+    /// Costs of operations on pages of 8 KiB.
     pub costs: Costs,
+    /// Bytes of a frame, a multiple of 8 KiB. Transfers and computing take the time of a frame's pages.
+    pub frame_bytes: u32,
+    /// Rules by which recorded hosts lend frames.
+    pub recorded: Recorded,
+    /// Recorded hosts, which are the nodes with idle memory; `idle_frames` is not used then.
+    #[serde(skip)]
+    pub hosts: Option<Arc<RecordedHosts>>,
 }
 
 impl Default for Scenario {
@@ -102,6 +102,7 @@ impl Default for Scenario {
             homes: settings.homes as u32,
             is_exclusive: settings.is_exclusive,
             fetch_timeout_ms: settings.fetch_timeout_ms as u32,
+            age_period_ms: 60_000,
             programs: vec![Program::Oo7],
             clients: 1,
             client_frames: CLIENT_FRAMES,
@@ -118,6 +119,9 @@ impl Default for Scenario {
             start_ms: 0,
             owners: Vec::new(),
             costs: Costs::default(),
+            frame_bytes: PAGE_BYTES,
+            recorded: Recorded::default(),
+            hosts: None,
         }
     }
 }
@@ -159,21 +163,27 @@ impl Scenario {
             homes: self.homes as usize,
             is_exclusive: self.is_exclusive,
             fetch_timeout_ms: i64::from(self.fetch_timeout_ms),
+            age_period_ms: i64::from(self.age_period_ms),
         }
     }
 
-    /// The same clients without the memory of other nodes.
+    /// The same clients without the memory of other nodes. Settings that make no difference then have their
+    /// defaults, so that scenarios with the same clients give the same result.
     #[must_use]
     pub fn without_cluster(&self) -> Self {
         Self {
             policy: MemoryPolicy::None,
+            fetch_timeout_ms: self.fetch_timeout_ms,
+            programs: self.programs.clone(),
+            clients: self.clients,
+            client_frames: self.client_frames,
+            counted_faults: self.counted_faults,
+            compute_us: self.compute_us,
+            idle_nodes: 0,
             idle_frames: 0,
-            rich_nodes: 0,
-            has_bystanders: false,
-            exchange_ms: 0,
-            start_ms: 0,
-            owners: Vec::new(),
-            ..self.clone()
+            costs: self.costs,
+            frame_bytes: self.frame_bytes,
+            ..Self::default()
         }
     }
 
@@ -219,142 +229,13 @@ impl Scenario {
 
     /// Most frames that a node with idle memory has at any time.
     pub(super) fn most_frames_of(&self, node: u32) -> u64 {
+        if let Some(hosts) = &self.hosts {
+            return hosts.most_frames(node).into();
+        }
         let changes = self.owners.iter().filter(|change| change.node == node);
         let most = changes.map(|change| change.frames).max();
         let idle = most.unwrap_or(0).max(self.idle_frames_of(node));
         u64::from(idle) + u64::from(self.bystander_pages_of(node))
-    }
-
-    /// Checks the settings.
-    ///
-    /// # Errors
-    /// [`GmsError::Setting`] names the first setting outside its range.
-    pub fn check(&self) -> Result<(), GmsError> {
-        let within = |key, value: u64, low: u64, high: u64| match (low..=high).contains(&value) {
-            true => Ok(()),
-            false => Err(GmsError::Setting {
-                key,
-                value: value.to_string(),
-                reason: format!("must be {low} to {high}"),
-            }),
-        };
-        let of = u64::from;
-        within("programs", self.programs.len() as u64, 1, 1_000)?;
-        within("clients", of(self.clients), 1, of(MOST_NODES))?;
-        within(
-            "idle_nodes",
-            of(self.idle_nodes),
-            0,
-            of(MOST_NODES - self.clients),
-        )?;
-        within("rich_nodes", of(self.rich_nodes), 0, of(self.idle_nodes))?;
-        if !(0.0..=100.0).contains(&self.rich_percent) {
-            return Err(GmsError::Setting {
-                key: "rich_percent",
-                value: self.rich_percent.to_string(),
-                reason: "must be 0 to 100".to_owned(),
-            });
-        }
-        within("client_frames", of(self.client_frames), 1, of(MOST_FRAMES))?;
-        within("idle_frames", of(self.idle_frames), 0, of(MOST_FRAMES))?;
-        within(
-            "bystander_pages",
-            of(self.bystander_pages),
-            2,
-            of(MOST_FRAMES),
-        )?;
-        within("bystander_us", of(self.bystander_us), 1, 10_000_000)?;
-        within("counted_faults", of(self.counted_faults), 1, 10_000_000)?;
-        within("compute_us", of(self.compute_us), 0, 10_000_000)?;
-        within("boost_quarters", of(self.boost_quarters), 1, 1_000)?;
-        within("chances", u64::from(self.chances), 0, 255)?;
-        within("very_old_ms", self.very_old_ms, 0, 1 << 40)?;
-        within("homes", of(self.homes), 1, 2)?;
-        within("fetch_timeout_ms", of(self.fetch_timeout_ms), 1, 60_000)?;
-        let exchanges = of(self.exchange_ms);
-        within(
-            "exchange_ms",
-            if exchanges == 0 { 100 } else { exchanges },
-            100,
-            1 << 31,
-        )?;
-        within("start_ms", of(self.start_ms), 0, 86_400_000)?;
-        self.check_owners(within)?;
-        let bystanders = if self.has_bystanders {
-            self.idle_nodes
-        } else {
-            0
-        };
-        let frames = of(self.clients) * of(self.client_frames)
-            + of(self.idle_frames)
-            + of(bystanders) * of(self.bystander_pages);
-        within("client_frames", frames, 1, MOST_FRAMES_IN_ALL)?;
-        let faults = of(self.clients) * of(self.counted_faults);
-        within("counted_faults", faults, 1, MOST_FAULTS_IN_ALL)?;
-        self.check_costs(within)
-    }
-
-    fn check_owners(
-        &self,
-        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
-    ) -> Result<(), GmsError> {
-        let most_changes = if self.idle_nodes > 0 {
-            MOST_OWNER_CHANGES
-        } else {
-            0
-        };
-        within("owners", self.owners.len() as u64, 0, most_changes)?;
-        let mut most_frames: BTreeMap<u32, u64> = BTreeMap::new();
-        for change in &self.owners {
-            let frames = u64::from(change.frames);
-            within(
-                "owners",
-                change.node.into(),
-                0,
-                u64::from(self.idle_nodes) - 1,
-            )?;
-            within("owners", frames, 0, u64::from(MOST_FRAMES))?;
-            within("owners", change.at_ms, 0, 1 << 40)?;
-            let most = most_frames.entry(change.node).or_default();
-            *most = frames.max(*most);
-        }
-        within("owners", most_frames.values().sum(), 0, MOST_FRAMES_IN_ALL)
-    }
-
-    fn check_costs(
-        &self,
-        within: impl Fn(&'static str, u64, u64, u64) -> Result<(), GmsError>,
-    ) -> Result<(), GmsError> {
-        let costs = &self.costs;
-        for (key, value_ns) in [
-            ("costs.message_ns", costs.message_ns),
-            ("costs.page_ns", costs.page_ns),
-            ("costs.put_ns", costs.put_ns),
-            ("costs.link_ns", costs.link_ns),
-            ("costs.put_private_ns", costs.put_private_ns),
-            ("costs.put_shared_ns", costs.put_shared_ns),
-            ("costs.put_target_private_ns", costs.put_target_private_ns),
-            ("costs.put_target_shared_ns", costs.put_target_shared_ns),
-            ("costs.directory_private_ns", costs.directory_private_ns),
-            ("costs.directory_shared_ns", costs.directory_shared_ns),
-            ("costs.frame_ns", costs.frame_ns),
-            ("costs.serving_ns", costs.serving_ns),
-            ("costs.private_fault_ns", costs.private_fault_ns),
-            ("costs.shared_fault_ns", costs.shared_fault_ns),
-            ("costs.disk_sequential_ns", costs.disk_sequential_ns),
-            ("costs.disk_random_ns", costs.disk_random_ns),
-            ("costs.nfs_sequential_ns", costs.nfs_sequential_ns),
-            ("costs.nfs_random_ns", costs.nfs_random_ns),
-            ("costs.summary_request_ns", costs.summary_request_ns),
-            ("costs.summary_local_page_ns", costs.summary_local_page_ns),
-            ("costs.summary_global_page_ns", costs.summary_global_page_ns),
-            ("costs.weights_ns", costs.weights_ns),
-        ] {
-            within(key, value_ns, 0, MOST_COST_NS)?;
-        }
-        // A page is on its links for a part of its way.
-        let most_link_ns = costs.page_ns.min(costs.put_ns);
-        within("costs.link_ns", costs.link_ns, 0, most_link_ns)
     }
 }
 

@@ -7,4 +7,12 @@ macro_rules! shipped {
 }
 
 /// Names and texts of all shipped scenarios.
-pub const SHIPPED: [(&str, &str); 4] = shipped!["gms-idle", "gms-skew", "gms-rules", "gms-assumed"];
+pub const SHIPPED: [(&str, &str); 7] = shipped![
+    "gms-idle",
+    "gms-skew",
+    "gms-rules",
+    "gms-assumed",
+    "gms-clusters",
+    "gms-nodes",
+    "gms-commons",
+];

@@ -10,6 +10,7 @@
 //! its memory is constant. Nothing is assumed across a gap: a host that is off, asleep or unseen lends
 //! nothing.
 
+mod begin;
 mod error;
 mod fold;
 mod footprint;
@@ -19,6 +20,7 @@ mod reading;
 mod samples;
 mod timeline;
 
+pub(crate) use begin::begin;
 pub use error::{HostsError, Result};
 pub use foresight::Foresight;
 pub use read::{physical_bytes, read, read_host};

@@ -12,13 +12,15 @@
 //! - [`Shards`]: the same from a sample of the pages (Waldspurger, Park, Garthwaite and Ahmad, *Efficient MRC
 //!   construction with SHARDS*, FAST 2015)
 //! - [`WorkingSets`]: distinct pages in windows of time; [`FirstTouches`]: references by the order of first touches
-//! - [`Recording`]: analysis of the files that `simulator/recorder/references.c` writes
+//! - [`Recording`]: analysis of the files that `simulator/recorder/references.c` writes; [`write_order`]: their order of
+//!   page references, which [`OrderReader`] reads
 
 mod counts;
 mod curve;
 mod distances;
 mod error;
 mod first_touches;
+mod order;
 mod profile;
 mod recency;
 mod records;
@@ -32,8 +34,9 @@ pub use curve::{RunFacts, curve, memory_sizes};
 pub use distances::StackDistances;
 pub use error::ReferencesError;
 pub use first_touches::FirstTouches;
+pub use order::{OrderBlock, OrderReader, OrderStep, OrderWriter};
 pub use profile::Profile;
-pub use records::{Control, LIST_PAGES, PAGE_BYTES, Recording};
+pub use records::{Control, LIST_PAGES, PAGE_BYTES, Recording, write_order};
 pub use shards::Shards;
 pub use stored::{parse_curve, read_curve};
 pub use trace::{StreamAnalysis, analyse, estimate};

@@ -5,11 +5,11 @@ use super::clients::ClientTable;
 use super::key::{self, SweptKey};
 use super::workload::Workload;
 use crate::applications::Application;
-use gleaner_dataset::instant_ms;
+use crate::hosts::begin;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use toml::{Table, Value};
+use toml::Table;
 
 /// A scenario file: settings, programs or recorded clients, datasets, time, seeds, and values to try.
 /// Settings that are left out have the study's values.
@@ -86,21 +86,6 @@ const fn a_week() -> f64 {
 
 fn one_seed() -> Vec<u64> {
     vec![1]
-}
-
-/// Parses a date, with or without quotes.
-fn begin<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    let text = match Value::deserialize(from)? {
-        Value::Datetime(date) => date.to_string(),
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    match instant_ms(&text) {
-        Some(_) => Ok(Some(text)),
-        None => Err(serde::de::Error::custom(format!(
-            "from = {text}: write a date (UTC), RFC 3339, or ms since 1970-01-01 UTC"
-        ))),
-    }
 }
 
 fn sweep<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<SweptKey>, D::Error> {

@@ -46,7 +46,7 @@ pub use key::SweptKey;
 pub use measure::{MEASURES, Measure, Unit};
 pub use part::SweepPart;
 pub use plan::{Case, Plan};
-pub use row::{Row, Spread};
+pub use row::Row;
 pub use run::run;
 pub use shipped_scenarios::{SHIPPED, ShippedScenario};
 pub use sweep_summary::{SimulatedTime, SweepSummary};

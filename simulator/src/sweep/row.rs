@@ -5,33 +5,8 @@ use super::measure::MEASURES;
 use super::plan::{Case, Plan};
 use super::workload::Workload;
 use crate::dodo::{ClientOutcome, SimulationError};
+use crate::swept::Spread;
 use serde::{Deserialize, Serialize};
-
-/// Median and range of a measure over the seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// Median; for an even number, the mean of the two middle values.
-    pub median: f64,
-    /// Minimum of the values.
-    pub low: f64,
-    /// Maximum of the values.
-    pub high: f64,
-}
-
-impl Spread {
-    /// Computes the spread of the values that are present; `None` if none is present.
-    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
-        let mut values: Vec<f64> = values.flatten().collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let middle = values.get(values.len() / 2)?;
-        let below = values.get((values.len() - 1) / 2)?;
-        Some(Self {
-            median: below.midpoint(*middle),
-            low: *values.first()?,
-            high: *values.last()?,
-        })
-    }
-}
 
 /// Results of a case, over the seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +73,8 @@ pub(super) fn rows(plan: &Plan, results: &[RunResults]) -> Result<Vec<Row>, Swee
 
 impl Row {
     fn new(case: &Case, seeds: &[RunResults]) -> Self {
-        let over_seeds = |at: usize| Spread::of(seeds.iter().map(|seed| seed.values[at]));
+        let over_seeds =
+            |at: usize| Spread::new(seeds.iter().filter_map(|seed| seed.values[at]).collect());
         Self {
             dataset: case.dataset,
             program: case.program,

@@ -136,10 +136,7 @@ fn each_site_has_its_own_report() {
     let site: Vec<&str> = rows.iter().map(|r| r["site"].as_str().unwrap()).collect();
     assert_eq!(site, ["yard", "quay", "other"]);
     let row = &rows[1];
-    assert_eq!(
-        (&row["hosts"], &row["silent"]),
-        (&2.0.into(), &0.0.into())
-    );
+    assert_eq!((&row["hosts"], &row["silent"]), (&2.0.into(), &0.0.into()));
     // The figures are those of the site's own page.
     let lead = quay["lead"].as_str().unwrap();
     let share = row["share_share"].as_f64().unwrap();

@@ -3,6 +3,7 @@
 use super::folder;
 use clap::Parser;
 use gleaner_agent::read;
+use gleaner_commons::catalog::{Catalog, blocks_of};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::rows::DATASET_TABLES;
 use gleaner_simulator::models::{ProgramCurve, SHIPPED_TECHNOLOGIES, Technology, predict};
@@ -20,6 +21,19 @@ use std::path::Path;
 fn chosen(bytes: &[u8], count: u8) -> Option<(u8, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     Some((first.wrapping_sub(b'0') % count, rest))
+}
+
+/// Opens the bytes as a catalog of the commons, and walks through the one that is accepted.
+pub(super) fn catalog(bytes: &[u8]) {
+    let Ok(catalog) = Catalog::of_contents(Path::new("fuzz"), bytes.to_vec()) else {
+        return;
+    };
+    for row in 0..catalog.rows() {
+        let entry = catalog.entry(row);
+        assert!(entry.is_some_and(|e| e.blocks_count() == blocks_of(e.bytes)));
+        let children = catalog.children(row, 0).count() as u64;
+        assert!(children < catalog.rows(), "a folder is in itself");
+    }
 }
 
 /// Decodes certificates, tokens and revocation lists.

@@ -13,8 +13,9 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All decoders under test.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("batch", wire::batch),
+    ("catalog", files::catalog),
     ("certificate", files::certificate),
     ("config", files::config),
     ("curve", files::curve),

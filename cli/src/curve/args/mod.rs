@@ -69,6 +69,9 @@ pub(crate) struct Record {
     /// For --of misses: size of the second-level cache, a power of two from 4KiB to 4GiB.
     #[arg(long, value_name = "SIZE", value_parser = size_bytes, default_value = "1MiB", conflicts_with = "stream")]
     pub(crate) cache: i64,
+    /// Also write the order of the page references, for `gleaner fidelity --paper verghese-rosenblum`.
+    #[arg(long, value_name = "FILE", conflicts_with = "stream")]
+    pub(crate) order: Option<PathBuf>,
     /// Count the pages of the program's instructions, too.
     #[arg(long, conflicts_with = "stream")]
     pub(crate) code: bool,

@@ -15,6 +15,7 @@ use std::io::Write;
 
 pub(super) fn run(args: &Record, output: &mut dyn Write) -> anyhow::Result<()> {
     refuse_folder(Some(&args.output))?;
+    refuse_folder(args.order.as_deref())?;
     let (curve, cost) = match args.program.is_empty() {
         true => stream::record(args)?,
         false => recorder::record(args, &*interrupted()?)?,

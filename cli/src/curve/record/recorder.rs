@@ -3,13 +3,15 @@
 use super::super::args::{Record, ReferenceKind};
 use super::super::native::{self, RunUsage};
 use super::program::Program;
+use crate::report;
 use anyhow::{Context, bail};
 use gleaner_schemas::curve::{Curve, Recorder};
 use gleaner_schemas::units::thousands;
 use gleaner_simulator::references::{
-    self, Control, LIST_PAGES, PAGE_BYTES, Recording, RunFacts, memory_sizes,
+    self, Control, LIST_PAGES, PAGE_BYTES, Recording, RunFacts, memory_sizes, write_order,
 };
 use std::ffi::OsString;
+use std::io::BufWriter;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -75,12 +77,22 @@ pub(super) fn record(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<
     let begin = Instant::now();
     let recording = analysed(&absolute, native_cpu_s)?;
     let analysis_s = begin.elapsed().as_secs_f64();
-    let cost = format!(
+    let mut cost = format!(
         "Recording took {:.1} s of CPU ({:.1} times native); {} records were analysed in {analysis_s:.2} s.",
         recorded.cpu_s,
         recorded.cpu_s / native_cpu_s,
         thousands(recording.records),
     );
+    if let Some(path) = &args.order {
+        let steps = report::write_with(path, |file| {
+            Ok(write_order(&absolute, BufWriter::new(file), path)?)
+        })?;
+        cost += &format!(
+            " The order of {} exchanges of pages is in {}.",
+            thousands(steps),
+            path.display()
+        );
+    }
     let measured = measured(args, &recording, native.as_ref(), native_cpu_s);
     let sizes = memory_sizes(LIST_PAGES, recording.profile.footprint_pages());
     let faults = recording.counts.at(&sizes);

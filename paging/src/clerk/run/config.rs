@@ -4,9 +4,11 @@
 use crate::args::RunArgs;
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
-use gleaner_paging::device::{PAGE, Revocation, Settings};
+use gleaner_paging::device::{PAGE, Settings};
 use gleaner_paging::nbd::client::Source;
+use gleaner_policy::choice::Choice;
 use gleaner_policy::eviction::Policy;
+use gleaner_policy::shutdown::Revocation;
 use gleaner_schemas::lending::Placement;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
@@ -22,6 +24,9 @@ const MOST_PAGES: u64 = u32::MAX as u64 - 2;
 const LEAST_LEASE: u64 = 2 << 20;
 /// Minimum size of the buffer: in a smaller one, writes would wait for pages in transit.
 const LEAST_BUFFER: u64 = 1 << 20;
+
+/// Maximum number of requests in progress to a server.
+const MOST_REQUESTS: u32 = 1024;
 
 /// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
@@ -44,6 +49,8 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::size_from::<LEAST_LEASE, _>")]
     lease_size: Option<u64>,
     on_revocation: Revocation,
+    choice: Choice,
+    window: Option<u32>,
     #[serde(deserialize_with = "values::size_from::<LEAST_BUFFER, _>")]
     buffer_size: Option<u64>,
     #[serde(deserialize_with = "values::interval")]
@@ -139,6 +146,11 @@ impl Config {
             let what = "\"disk\" needs a copy on disk: name a folder as `disk_folder`";
             return Err(origin.wrong("on_revocation", what));
         }
+        let window_requests = file.window.unwrap_or(0);
+        if window_requests > MOST_REQUESTS {
+            let what = format!("0 (adaptive), or 1 to {MOST_REQUESTS} requests");
+            return Err(origin.wrong("window", what));
+        }
         let frames = file.buffer_size.unwrap_or(16 << 20) / PAGE as u64;
         let ms = |given: Option<Duration>, default: i64| {
             given.map_or(default, |given| {
@@ -172,6 +184,8 @@ impl Config {
                 frames: frames.min(1 << 20) as u32,
                 eviction: args.device.eviction.or(eviction).unwrap_or(Policy::Lru),
                 on_revocation: file.on_revocation,
+                choice: file.choice,
+                window_requests,
                 answer_timeout_ms: ms(file.answer_timeout, 2000).max(1),
                 request_timeout_ms: ms(file.request_timeout, 10_000),
             },

@@ -107,6 +107,16 @@ fn words(status: &DeviceStatus) -> String {
         counters.failed_requests_count,
         counters.failed_disk_writes_count,
     );
+    let window = match status.fixed_window_requests {
+        0 => "adaptive windows".to_owned(),
+        size => format!("windows of {size} requests"),
+    };
+    let _ = writeln!(
+        text,
+        "choice    {}, {} changes to a better server; {window}",
+        status.choice.name(),
+        counters.server_changes_count,
+    );
     if status.servers.is_empty() {
         text.push_str("servers   none\n");
         return text;

@@ -62,20 +62,25 @@ impl Device {
             return None;
         }
         let timed = self.ops.try_remove(key)?;
-        self.adjust_window(&timed);
+        self.adjust_window(&timed, kind);
         Some(timed.op)
     }
 
     /// Grows or shrinks the window of the server that answered, and sends waiting requests.
-    fn adjust_window(&mut self, timed: &TimedRequest) {
-        let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) else {
+    fn adjust_window(&mut self, timed: &TimedRequest, kind: Kind) {
+        let Some(number) = timed.server else {
             return;
         };
         let sent_us = timed.sent_us.unwrap_or(self.now_us);
         let took_us = u64::try_from(self.now_us - sent_us).unwrap_or(0);
+        let is_error = kind == Kind::Error;
+        self.servers
+            .answered(number, took_us, is_error, self.now_us);
+        let Some(server) = self.servers.get_mut(number) else {
+            return;
+        };
         server.heard_us = self.now_us;
         server.answered_sent_us = server.answered_sent_us.max(sent_us);
-        server.window.answered(took_us);
         server.counters.total_latency_us += took_us;
         server.in_flight = server.in_flight.saturating_sub(1);
         let mut next = Vec::new();

@@ -76,8 +76,8 @@ impl Device {
         server.state = state;
         server.in_flight = 0;
         server.backlog.clear();
-        server.window = Default::default();
         let stranded = std::mem::take(&mut server.stranded);
+        self.servers.disconnected(number);
         let is_its = |timed: &super::TimedRequest| timed.server == Some(number);
         let under_way: Vec<usize> = self
             .ops

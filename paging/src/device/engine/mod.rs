@@ -18,25 +18,13 @@ use super::frames::{Frames, PageBytes};
 use super::seal::{Seal, TagBytes};
 use super::servers::{LeaseState, ServerCounters, Servers};
 use super::table::{COPIES, Place, Table};
+use gleaner_policy::choice::Choice;
 use gleaner_policy::eviction::{Order, Policy};
+use gleaner_policy::shutdown::Revocation;
 use jobs::Jobs;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Treatment of the pages at a host that reclaims its memory, while the pages can still be read (Felten and
-/// Zahorjan 1991, section 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Revocation {
-    /// Drops the pages at that host if there is another copy.
-    Drop,
-    /// Moves the pages to other servers.
-    #[default]
-    Migrate,
-    /// Moves the pages to this host's disk.
-    Disk,
-}
 
 /// Settings of the device.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +41,10 @@ pub struct Settings {
     pub eviction: Policy,
     /// Treatment of the pages at a host that reclaims its memory.
     pub on_revocation: Revocation,
+    /// Choice of the server for a new page.
+    pub choice: Choice,
+    /// Limit of requests in progress to each server, 1 to 1024; 0: adapted to the server's speed.
+    pub window_requests: u32,
     /// Timeout of an answer, after which the server is disconnected.
     pub answer_timeout_ms: i64,
     /// Timeout of a read that only an unreachable server could answer.
@@ -184,6 +176,8 @@ pub struct DeviceCounters {
     pub failed_disk_writes_count: u64,
     /// Connections to servers that ended.
     pub disconnects_count: u64,
+    /// Changes to a server with better answer times, with the choice `stick`.
+    pub server_changes_count: u64,
 }
 
 /// State of one lease.
@@ -201,7 +195,7 @@ pub struct ServerState {
     pub used: u32,
     /// Number of free slots; slots abandoned with an unanswered request are neither free nor in use.
     pub free: u32,
-    /// Present limit of requests in progress, adapted to the server's speed.
+    /// Present limit of requests in progress, adapted to the server's speed unless it is fixed.
     pub window_requests: u32,
     /// Counters since the lease was added.
     pub counters: ServerCounters,
@@ -249,7 +243,7 @@ impl Device {
             seal: Seal::new(key)?,
             table: Table::new(settings.pages),
             order: Order::new(settings.eviction, settings.pages),
-            servers: Servers::default(),
+            servers: Servers::new(settings.choice, settings.window_requests),
             frames: Frames::new(settings.frames),
             ops: Slab::with_capacity(settings.frames as usize * 4),
             generation: 0,
@@ -282,7 +276,16 @@ impl Device {
     /// Counters of the device.
     #[must_use]
     pub fn counters(&self) -> DeviceCounters {
-        self.counters
+        DeviceCounters {
+            server_changes_count: self.servers.changes_count(),
+            ..self.counters
+        }
+    }
+
+    /// Settings of the device.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// State of every lease.

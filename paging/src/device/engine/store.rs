@@ -248,7 +248,7 @@ impl Device {
 
     /// Takes a slot for a page on a host other than those of `not_at`; evicts pages if necessary and allowed.
     fn take(&mut self, not_at: &[Place], page: u32, may_evict: bool) -> Option<Place> {
-        if let Some(place) = self.servers.take(not_at) {
+        if let Some(place) = self.servers.take(not_at, self.now_us) {
             return Some(place);
         }
         if !self.settings.has_disk || !may_evict {
@@ -265,7 +265,7 @@ impl Device {
             };
             let cold = self.order.evict(MOST_LOOKED_AT, may_leave)?;
             self.evicted(cold);
-            if let Some(place) = self.servers.take(not_at) {
+            if let Some(place) = self.servers.take(not_at, self.now_us) {
                 return Some(place);
             }
         }

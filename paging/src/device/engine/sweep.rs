@@ -1,9 +1,10 @@
 //! Background work: moves pages away from servers whose leases end, and restores lost copies.
 
-use super::{Action, Device, Revocation};
+use super::{Action, Device};
 use crate::device::frames::{Contents, Kind};
 use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
+use gleaner_policy::shutdown::OtherPlaces;
 use std::collections::HashSet;
 
 /// Maximum number of pages examined per tick.
@@ -144,7 +145,7 @@ impl Device {
         let is_leaving = |place: &Place| self.servers.state(*place) == LeaseState::Draining;
         !(entry.places.iter().any(is_leaving)
             && self.settings.has_disk
-            && self.settings.on_revocation == Revocation::Disk)
+            && self.settings.on_revocation.is_to_disk())
     }
 
     /// Removes copies at servers whose leases end, if another copy exists and the settings allow it.
@@ -156,15 +157,12 @@ impl Device {
                 continue;
             }
             let other = entry.places[1 - copy];
-            let is_elsewhere = entry.is_on_disk() || self.servers.state(other) == LeaseState::Up;
-            let may_leave = match self.settings.on_revocation {
-                Revocation::Drop => is_elsewhere,
-                Revocation::Disk => entry.is_on_disk(),
-                // If no server has room, the copy at the leaving server is dropped in spite of the setting,
-                // since another copy exists.
-                Revocation::Migrate => is_elsewhere && !self.has_free_slot(&entry.places),
+            let other_places = OtherPlaces {
+                has_replica: self.servers.state(other) == LeaseState::Up,
+                is_on_disk: entry.is_on_disk(),
+                has_room: self.has_free_slot(&entry.places),
             };
-            if may_leave {
+            if self.settings.on_revocation.may_drop(other_places) {
                 self.servers.free(place);
                 entry.places[copy] = Place::NONE;
             }

@@ -4,6 +4,7 @@ use crate::device::engine::{DeviceCounters, ServerState};
 use crate::device::frames::PAGE;
 use crate::device::servers::LeaseState;
 use crate::nbd::wire::{Request, SimpleReply};
+use gleaner_policy::choice::Choice;
 use serde::{Deserialize, Serialize};
 
 /// State of the whole device. Fields that a clerk of another version may lack have defaults.
@@ -24,6 +25,12 @@ pub struct DeviceStatus {
     /// Bytes of copies at servers that are not connected, usable again only after reconnecting.
     #[serde(default)]
     pub unreachable_bytes: u64,
+    /// Choice of the server for a new page.
+    #[serde(default)]
+    pub choice: Choice,
+    /// Fixed limit of requests in progress to each server; 0: adapted to the server's speed.
+    #[serde(default)]
+    pub fixed_window_requests: u32,
     /// Counters since the start.
     pub counters: DeviceCounters,
     /// State of the servers.
@@ -62,7 +69,7 @@ pub struct ServerStatus {
     /// Number of times that the connection ended.
     #[serde(default)]
     pub disconnects_count: u64,
-    /// Present limit of requests in progress, adapted to the server's speed.
+    /// Present limit of requests in progress, adapted to the server's speed unless it is fixed.
     #[serde(default)]
     pub window_requests: u32,
     /// Mean time from a request to its answer, in microseconds; absent without requests.

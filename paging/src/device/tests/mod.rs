@@ -2,8 +2,9 @@
 
 mod world;
 
-use super::Revocation;
+use gleaner_policy::choice::Choice;
 use gleaner_policy::eviction::Policy;
+use gleaner_policy::shutdown::Revocation;
 use proptest::prelude::*;
 use world::{Forgery, PAGES, Step, World, step};
 
@@ -26,8 +27,15 @@ proptest! {
         slots in 1..9u32,
         on_revocation in revocation(),
         eviction in prop::sample::select(&Policy::ALL[..]),
+        choice in prop_oneof![Just(Choice::Spread), Just(Choice::Stick)],
+        window_requests in prop_oneof![Just(0), 1..5_u32],
     ) {
-        let mut world = World::evicting(eviction, copies, true, 3, slots, on_revocation);
+        let settings = super::Settings {
+            choice,
+            window_requests,
+            ..World::settings(eviction, copies, true, on_revocation)
+        };
+        let mut world = World::of(settings, 3, slots);
         for step in &steps {
             world.do_step(step);
         }
@@ -145,6 +153,25 @@ fn the_policy_chooses_the_pages_that_servers_have() {
     assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // page 4 was never admitted
     assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // clears the mark of page 4, evicts page 5
     assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // page 4 was used only once
+}
+
+#[test]
+fn a_client_that_sticks_depends_on_one_server() {
+    for (choice, used) in [(Choice::Spread, [6, 6]), (Choice::Stick, [12, 0])] {
+        let settings = super::Settings {
+            choice,
+            ..World::settings(Policy::Lru, 1, true, Revocation::Migrate)
+        };
+        let mut world = World::of(settings, 2, 12);
+        for page in 0..PAGES {
+            world.do_step(&Step::Write(page, page as u8 + 1));
+        }
+        finish(&mut world);
+        let servers = world.device.servers();
+        let found: Vec<u32> = servers.iter().map(|server| server.used).collect();
+        assert_eq!(found, used, "{choice:?}");
+        assert!(world.contents().into_iter().all(|is_right| is_right));
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::super::servers::LATE_US;
 use super::super::*;
 use crate::nbd::wire::{Fault, SimpleReply};
+use gleaner_policy::choice::Choice;
 use gleaner_policy::eviction::Policy;
+use gleaner_policy::shutdown::Revocation;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -145,16 +147,33 @@ impl World {
         slots: u32,
         on_revocation: Revocation,
     ) -> Self {
-        let settings = Settings {
+        let settings = Self::settings(eviction, copies, has_disk, on_revocation);
+        Self::of(settings, hosts, slots)
+    }
+
+    /// Settings with small frames and short timeouts.
+    pub(super) fn settings(
+        eviction: Policy,
+        copies: usize,
+        has_disk: bool,
+        on_revocation: Revocation,
+    ) -> Settings {
+        Settings {
             pages: PAGES,
             copies,
             has_disk,
             frames: 64,
             eviction,
             on_revocation,
+            choice: Choice::Spread,
+            window_requests: 0,
             answer_timeout_ms: 2000,
             request_timeout_ms: 5000,
-        };
+        }
+    }
+
+    /// World of a device with these settings, and servers of equal size.
+    pub(super) fn of(settings: Settings, hosts: usize, slots: u32) -> Self {
         let mut world = Self {
             device: Device::new(settings, &[3; 32]).unwrap(),
             hosts: Vec::new(),

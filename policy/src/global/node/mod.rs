@@ -64,7 +64,7 @@ impl Node {
             id,
             generation,
             settings,
-            pages: Pages::new(frames),
+            pages: Pages::with_age_period(frames, settings.age_period_ms),
             directory: Directory::default(),
             members: Arc::default(),
             epoch: Epoch::new(now_ms),
@@ -150,6 +150,7 @@ impl Node {
             }
             Event::Members(members) => self.change_members(members, &mut turn),
             Event::Frames(count) => self.change_frames(*count, &mut turn),
+            Event::Freed { uid } => self.free(*uid, &mut turn),
             Event::Oldest(node) => self.oldest_node = *node,
         }
     }
@@ -283,6 +284,14 @@ impl Node {
                 Some(page) => self.discard(page.uid, turn),
                 None => return,
             }
+        }
+    }
+
+    /// Frees the frame of a page that programs of this node used. Global pages stay: they are held for others.
+    fn free(&mut self, uid: Uid, turn: &mut Turn<'_>) {
+        let page = self.pages.get(uid);
+        if page.is_some_and(|page| page.kind != Kind::Global) {
+            self.discard(uid, turn);
         }
     }
 

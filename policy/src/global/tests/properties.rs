@@ -19,6 +19,7 @@ enum Step {
     Deliver(prop::sample::Index),
     Wait(i64),
     Frames(NodeId, u32),
+    Free(NodeId, u32),
     Members,
 }
 
@@ -28,6 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
         16 => any::<prop::sample::Index>().prop_map(Step::Deliver),
         3 => (1..8_000_i64).prop_map(Step::Wait),
         1 => (0..NODES, 0..4_u32).prop_map(|(node, frames)| Step::Frames(node, frames)),
+        1 => (0..NODES, 0..PAGES).prop_map(|(node, page)| Step::Free(node, page)),
         1 => Just(Step::Members),
     ]
 }
@@ -114,6 +116,7 @@ proptest! {
                 Step::Deliver(_) => {}
                 Step::Wait(ms) => cluster.wait(ms),
                 Step::Frames(node, frames) => cluster.step(node, &Event::Frames(frames)),
+                Step::Free(node, page) => cluster.step(node, &Event::Freed { uid: uid(page) }),
                 Step::Members => {
                     let members = cluster.members();
                     for node in 0..NODES {

@@ -180,6 +180,22 @@ fn scenario_i_a_late_message_removes_nothing_of_another_node() {
 }
 
 #[test]
+fn a_program_that_ends_frees_its_pages_but_no_global_ones() {
+    let mut cluster = Network::new(&[2, 2, 2], Settings::default());
+    cluster.read(P, uid(1), 1);
+    cluster.read(Q, uid(1), 2);
+    cluster.put(P, uid(2), 3, 0);
+    for page in [1, 2, 3] {
+        cluster.step(P, &Event::Freed { uid: uid(page) });
+    }
+    cluster.settle();
+    let pages: Vec<Uid> = cluster.node(P).pages().iter().map(|p| p.uid).collect();
+    assert_eq!(pages, [uid(2)], "held for other nodes");
+    let copy = cluster.node(Q).pages().get(uid(1)).unwrap();
+    assert_eq!(copy.kind, Kind::Local, "no longer a duplicate");
+}
+
+#[test]
 fn a_page_that_is_on_its_way_is_read_once_from_its_source() {
     let mut cluster = Network::new(&[2, 2, 2], Settings::default());
     for node in [P, Q, R] {

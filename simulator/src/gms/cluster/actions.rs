@@ -8,9 +8,6 @@ use crate::gms::machine::occupy_links;
 use gleaner_policy::global::message::{Action, Event, Message, Origin};
 use gleaner_policy::global::{NodeId, Uid};
 
-/// Bytes of a page.
-const PAGE_BYTES: u64 = 8192;
-
 impl Cluster<'_> {
     /// Carries out the actions of one step, in order. Returns true for a local hit, which takes no time.
     pub(super) fn carry_out(
@@ -110,7 +107,7 @@ impl Cluster<'_> {
 
     /// Puts a message on the network when the sender's work for it ends.
     fn send(&mut self, from: NodeId, to: NodeId, message: &Message, ready_ns: u64) {
-        let bytes = bytes(message);
+        let bytes = bytes(message, self.scenario.frame_bytes);
         self.totals.sent_bytes += bytes;
         if is_of_epochs(message) {
             self.totals.epoch_bytes += bytes;
@@ -139,8 +136,9 @@ impl Cluster<'_> {
 }
 
 /// Bytes of a message on the network.
-pub(super) fn bytes(message: &Message) -> u64 {
-    message.bytes() + if message.has_data() { PAGE_BYTES } else { 0 }
+pub(super) fn bytes(message: &Message, frame_bytes: u32) -> u64 {
+    let data_bytes = if message.has_data() { frame_bytes } else { 0 };
+    message.bytes() + u64::from(data_bytes)
 }
 
 const fn is_of_epochs(message: &Message) -> bool {

@@ -63,7 +63,9 @@ impl Cluster<'_> {
         }
         let totals = &mut self.totals;
         let length_ns = now_ns.saturating_sub(totals.last_epoch_ns);
-        totals.usual_epochs += u64::from(USUAL_EPOCHS_NS.contains(&length_ns));
+        let has_ended = totals.epochs > 0;
+        let is_usual = has_ended && USUAL_EPOCHS_NS.contains(&length_ns);
+        totals.usual_epochs += u64::from(is_usual);
         totals.epochs += 1;
         totals.last_epoch_ns = now_ns;
         let weights = &self.hosts[id as usize].node.epoch().weights;

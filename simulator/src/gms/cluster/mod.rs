@@ -5,12 +5,15 @@
 //! program on the same node.
 
 mod actions;
+mod exchange;
 mod laws;
+mod recorded;
 mod window;
 
 use super::check::Violation;
 use super::costs::Costs;
 use super::error::GmsError;
+use super::frames;
 use super::machine::Machine;
 use super::outcome::Outcome;
 use super::process::Process;
@@ -21,10 +24,12 @@ use actions::bytes;
 use gleaner_policy::global::members::{Member, Members};
 use gleaner_policy::global::message::{Action, Event, Message};
 use gleaner_policy::global::node::Node;
+use gleaner_policy::global::pages::Kind;
 use gleaner_policy::global::settings::MemoryPolicy;
 use gleaner_policy::global::{NodeId, Uid};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use recorded::Owners;
 use std::collections::HashMap;
 use std::sync::Arc;
 use window::Snapshot;
@@ -57,6 +62,8 @@ enum Scheduled {
     Exchange,
     /// The number of a node's frames changes.
     Frames(NodeId, u32),
+    /// The state of the recorded host changes that is this node with idle memory.
+    Owner(u32),
 }
 
 #[derive(Debug)]
@@ -101,6 +108,7 @@ pub(super) struct Cluster<'a> {
     counting: u32,
     ended: u32,
     window: (Option<Snapshot>, Option<Snapshot>),
+    owners: Owners,
 }
 
 impl<'a> Cluster<'a> {
@@ -130,15 +138,21 @@ impl<'a> Cluster<'a> {
                 (seed, 1 + u64::from(client)),
                 scenario.client_frames,
                 scenario.counted_faults,
-                u64::from(scenario.compute_us) * 1_000,
+                frames::compute_ns(scenario),
             );
-            let process = Process::client(client, program, references, client);
+            let file = program.file_of(client);
+            let process = Process::client(client, program, references, file);
             hosts.push(host(client, scenario.client_frames, Some(process)));
             lent.push(0);
         }
         for idle in 0..scenario.idle_nodes {
             let id = scenario.clients + idle;
-            let idle_frames = scenario.idle_frames_of(idle);
+            // A recorded host has the frames of its first state when the simulation begins.
+            let own_frames = scenario.idle_frames_of(idle);
+            let (idle_frames, lent_frames) = match &scenario.hosts {
+                Some(recorded) => (0, recorded.mean_frames(idle)),
+                None => (own_frames, own_frames),
+            };
             let is_rich = idle < scenario.rich_nodes;
             let has_process = scenario.has_bystanders && (!is_rich || scenario.exchange_ms > 0);
             let begin = surroundings.next_u32() % scenario.bystander_pages.max(1);
@@ -150,7 +164,7 @@ impl<'a> Cluster<'a> {
             });
             let used = scenario.bystander_pages_of(idle);
             hosts.push(host(id, idle_frames.saturating_add(used), process));
-            lent.push(idle_frames);
+            lent.push(lent_frames);
         }
         let member = |(node, frames): (NodeId, &u32)| Member {
             node,
@@ -166,7 +180,7 @@ impl<'a> Cluster<'a> {
         let of_idle = (0..scenario.idle_nodes).map(|idle| scenario.most_frames_of(idle));
         Self {
             scenario,
-            costs: scenario.costs,
+            costs: frames::costs(scenario),
             most_frames: of_clients + of_idle.sum::<u64>(),
             hosts,
             members: Arc::new(members),
@@ -178,11 +192,13 @@ impl<'a> Cluster<'a> {
             counting: 0,
             ended: 0,
             window: (None, None),
+            owners: Owners::new(scenario),
         }
     }
 
     /// Runs until every client has ended, checks the laws, and returns the results.
     pub(super) fn run(mut self) -> Result<Outcome, GmsError> {
+        self.begin_owners()?;
         let members = Event::Members(Arc::clone(&self.members));
         for id in self.ids() {
             self.step(id, &members, 0)?;
@@ -208,12 +224,10 @@ impl<'a> Cluster<'a> {
             self.queue.put(begin_ms * MS, Scheduled::Resume(id));
         }
         while self.ended < self.scenario.clients {
-            let next = self
-                .queue
-                .pop()
-                .filter(|(at_ns, _)| *at_ns <= MOST_DAYS * DAY);
+            let most_ns = self.recorded_ns().unwrap_or(MOST_DAYS * DAY);
+            let next = self.queue.pop().filter(|(at_ns, _)| *at_ns <= most_ns);
             let Some((now_ns, event)) = next else {
-                return Err(GmsError::Unfinished { days: MOST_DAYS });
+                return Err(self.unfinished());
             };
             self.totals.events += 1;
             self.happen(event, now_ns)?;
@@ -222,6 +236,15 @@ impl<'a> Cluster<'a> {
         self.settle()?;
         self.check()?;
         Ok(self.outcome(end_ns))
+    }
+
+    fn unfinished(&self) -> GmsError {
+        match &self.scenario.hosts {
+            Some(hosts) => GmsError::TooShort {
+                hours: hosts.hours(),
+            },
+            None => GmsError::Unfinished { days: MOST_DAYS },
+        }
     }
 
     fn ids(&self) -> std::ops::Range<NodeId> {
@@ -243,6 +266,7 @@ impl<'a> Cluster<'a> {
                 self.step(node, &Event::Frames(frames), now_ns)?;
                 Ok(())
             }
+            Scheduled::Owner(node) => self.change_owner(node, now_ns),
         }
     }
 
@@ -253,7 +277,7 @@ impl<'a> Cluster<'a> {
         message: Message,
         now_ns: u64,
     ) -> Result<(), GmsError> {
-        self.totals.received_bytes += bytes(&message);
+        self.totals.received_bytes += bytes(&message, self.scenario.frame_bytes);
         self.step(to, &Event::Message { from, message }, now_ns)?;
         Ok(())
     }
@@ -267,7 +291,7 @@ impl<'a> Cluster<'a> {
             };
             process.is_parked = process.is_paused;
             if process.is_parked {
-                return Ok(());
+                return self.free_pages(id, now_ns);
             }
             let phase = process.change_phase(now_ns);
             process.kernel_ns = host.machine.kernel_ns;
@@ -339,40 +363,15 @@ impl<'a> Cluster<'a> {
         is_epoch_due || since_ns.is_some_and(|since_ns| since_ns + timeout_ns <= now_ns)
     }
 
-    /// A bystander stops, and another one goes on.
-    fn exchange(&mut self, now_ns: u64) -> Result<(), GmsError> {
-        let mut drawn = [None; 2];
-        for (is_paused, drawn) in [false, true].into_iter().zip(&mut drawn) {
-            let is_candidate = |host: &Host| {
-                let process = host.process.as_ref();
-                process.is_some_and(|p| p.is_bystander() && p.is_paused == is_paused)
-            };
-            let numbered = || (0..).zip(&self.hosts);
-            let ids: Vec<NodeId> = numbered()
-                .filter(|&(_, host)| is_candidate(host))
-                .map(|(id, _)| id)
-                .collect();
-            let count = (ids.len() as u64).max(1);
-            let at = (u64::from(self.surroundings.next_u32()) * count) >> 32;
-            *drawn = ids.get(at as usize).copied();
+    /// The program of a node has ended: the frames of its pages are free.
+    fn free_pages(&mut self, id: NodeId, now_ns: u64) -> Result<(), GmsError> {
+        let pages = self.hosts[id as usize].node.pages().iter();
+        let used = pages.filter(|page| page.kind != Kind::Global);
+        let used: Vec<Uid> = used.map(|page| page.uid).collect();
+        for uid in used {
+            self.step(id, &Event::Freed { uid }, now_ns)?;
         }
-        if let [Some(stops), Some(begins)] = drawn {
-            self.pause(stops, true);
-            self.pause(begins, false);
-            let process = self.hosts[begins as usize].process.as_ref();
-            if process.is_some_and(|process| process.is_parked) {
-                self.resume(begins, now_ns)?;
-            }
-        }
-        let interval_ns = u64::from(self.scenario.exchange_ms) * MS;
-        self.queue.put(now_ns + interval_ns, Scheduled::Exchange);
         Ok(())
-    }
-
-    fn pause(&mut self, id: NodeId, is_paused: bool) {
-        if let Some(process) = &mut self.hosts[id as usize].process {
-            process.is_paused = is_paused;
-        }
     }
 
     /// The policy's node handles an event, and its actions are carried out. Returns true for a local hit.
@@ -443,7 +442,8 @@ impl<'a> Cluster<'a> {
                 | Scheduled::Reference(_)
                 | Scheduled::Tick
                 | Scheduled::Exchange
-                | Scheduled::Frames(..) => {}
+                | Scheduled::Frames(..)
+                | Scheduled::Owner(_) => {}
             }
         }
         Ok(())

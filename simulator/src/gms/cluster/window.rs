@@ -2,7 +2,7 @@
 
 use super::{Cluster, Totals};
 use crate::event::SECOND;
-use crate::gms::outcome::{ClientOutcome, Outcome, Window};
+use crate::gms::outcome::{ClientOutcome, Outcome, Traffic, Window};
 use crate::gms::process::{Phase, Process};
 
 /// State at one end of the window in which all clients count.
@@ -62,13 +62,24 @@ impl Cluster<'_> {
             epochs,
             usual_epochs,
             events,
+            sent_bytes,
+            epoch_bytes,
+            page_transfers,
             ..
         } = self.totals;
+        // The first weights begin an epoch and end none.
+        let ended = epochs.saturating_sub(1);
         Outcome {
             clients: clients.collect(),
             window,
+            traffic: Traffic {
+                network_bytes: sent_bytes,
+                epoch_bytes,
+                page_transfers,
+            },
+            owners: self.owners_outcome(end_ns),
             epochs,
-            usual_epochs_share: (epochs > 0).then(|| usual_epochs as f64 / epochs as f64),
+            usual_epochs_share: (ended > 0).then(|| usual_epochs as f64 / ended as f64),
             end_ns,
             events,
         }

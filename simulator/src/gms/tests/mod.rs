@@ -1,7 +1,8 @@
-//! Tests: costs and scenarios worked by hand, laws in random clusters, determinism, and files.
+//! Tests: costs and scenarios worked by hand, laws in random clusters, recorded hosts, determinism, and files.
 
 mod costs;
 mod files;
+mod recorded;
 mod runs;
 
 use super::*;

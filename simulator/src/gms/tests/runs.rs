@@ -1,6 +1,7 @@
 //! Whole simulations: laws, determinism, and shapes that hand-worked scenarios predict.
 
 use super::*;
+use crate::swept::Spread;
 use proptest::prelude::*;
 
 #[test]
@@ -24,7 +25,7 @@ fn results_do_not_depend_on_threads() {
                 [sweep]\npolicy = ['gms', 'n-chance']\nrich_nodes = [0, 2]";
     let file = ScenarioFile::parse(text).unwrap();
     assert_eq!(runs(&file).unwrap(), 8);
-    let of = |threads| rows(&file, threads, &|_| {}).unwrap();
+    let of = |threads| rows(&file, &[], threads, &|_| {}).unwrap();
     let found = [1, 3].map(|threads| of(std::num::NonZeroUsize::new(threads).unwrap()));
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0].len(), 4);
@@ -83,6 +84,8 @@ fn without_idle_frames_the_cluster_changes_little() {
     assert_eq!(with.clients[0].reads.cluster, 0);
     let speedup = speedups(&without, &with)[0];
     assert!((0.9..=1.01).contains(&speedup), "{speedup}");
+    // Without receivers nothing ends an epoch early. The time before the first weights is no epoch.
+    assert_eq!(with.usual_epochs_share, Some(1.0));
 }
 
 #[test]
@@ -102,6 +105,28 @@ fn an_exchange_moves_bystanders() {
     assert_ne!(still.clients, moving.clients);
     assert!(still.window.unwrap().bystander_slowdown.unwrap() >= 0.99);
     assert_eq!(moving.window.unwrap().bystander_slowdown, None);
+}
+
+/// The idle memory is fixed (section 5.4): the program that stops frees as many frames as the other one takes. Pages
+/// that it left behind would be younger than the client's, which would be lost.
+#[test]
+fn idle_memory_stays_the_same_when_nodes_change_places() {
+    let moving = Scenario {
+        client_frames: 14_000,
+        counted_faults: 2_000,
+        idle_nodes: 2,
+        idle_frames: 4_400,
+        rich_nodes: 1,
+        rich_percent: 90.0,
+        has_bystanders: true,
+        bystander_pages: 3_500,
+        start_ms: 30_000,
+        // Once, near the end of the client's first pass.
+        exchange_ms: 58_000,
+        ..Scenario::default()
+    };
+    let reads = &simulate(&moving, 1).unwrap().clients[0].reads;
+    assert!(reads.cluster > 10 * reads.source, "{reads:?}");
 }
 
 /// An owner takes all idle memory of one node in the first pass: later reads of its pages go to the disk.

@@ -2,12 +2,15 @@
 
 mod control;
 mod files;
+mod left;
 mod lists;
 mod merge;
+mod ordered;
 mod record;
 mod recording;
 
 pub use control::Control;
+pub use ordered::write_order;
 pub use recording::Recording;
 
 /// Pages in the recorder's list of each thread: `PLACES`. Distances up to this one are not recorded, so curves

@@ -5,6 +5,7 @@ use super::super::error::ReferencesError;
 use super::super::profile::Profile;
 use super::super::recency::MOST_PAGES;
 use super::files::threads;
+use super::left::LeftReferences;
 use super::lists::Lists;
 use super::merge::{Refusal, in_order};
 use super::record::{Kind, Record};
@@ -13,11 +14,9 @@ use crate::streams::Objects;
 use std::path::Path;
 
 /// Bits of a page's number in a process.
-const PAGE_BITS: u32 = 36;
+pub(super) const PAGE_BITS: u32 = 36;
 /// Records between two calls of the progress function.
 const STEP_RECORDS: u64 = 1 << 20;
-/// References that one [`Kind::More`] record's number counts.
-const MORE_REFERENCES: u64 = 1 << 16;
 
 /// An analysed recording.
 #[derive(Debug)]
@@ -78,8 +77,7 @@ struct Analysis {
     windows: u64,
     window_ns: f64,
     at_ns: u64,
-    /// Page and references of each thread's last [`Kind::More`] record.
-    more: Vec<Option<(u64, u64)>>,
+    left: LeftReferences,
 }
 
 impl Analysis {
@@ -92,7 +90,7 @@ impl Analysis {
             windows: 0,
             window_ns: native_cpu_ns as f64 / windows,
             at_ns: 0,
-            more: vec![None; threads],
+            left: LeftReferences::of_threads(threads),
         }
     }
 
@@ -120,12 +118,7 @@ impl Analysis {
                 self.windows = self.windows.saturating_add(record.enters);
                 self.at_ns = (self.windows as f64 * self.window_ns) as u64;
             }
-            Kind::More => {
-                let references = record.enters.saturating_mul(MORE_REFERENCES);
-                if let Some(more) = self.more.get_mut(thread) {
-                    *more = Some((record.leaves, references));
-                }
-            }
+            Kind::More => self.left.more(thread, record),
         }
         Ok(())
     }
@@ -143,18 +136,8 @@ impl Analysis {
                 "a page leaves the list without having entered it",
             ));
         }
-        let more = self.more.get_mut(thread).and_then(Option::take);
-        let more = match more {
-            Some((of, _)) if of != record.leaves => {
-                return Err(Refusal::Impossible(
-                    "the record before counts references to another page",
-                ));
-            }
-            more => more.map_or(0, |(_, references)| references),
-        };
-        self.profile
-            .first_touches
-            .add(page, record.references + more);
+        let references = self.left.of(thread, record)?;
+        self.profile.first_touches.add(page, references);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::super::distances::StackDistances;
 use super::files::HEAD_BYTES;
 use super::record::{Kind, Record};
 use super::*;
-use crate::references::ReferencesError;
+use crate::references::{OrderReader, OrderStep, ReferencesError};
 use crate::streams::Objects;
 use proptest::prelude::*;
 use std::fs;
@@ -161,6 +161,37 @@ proptest! {
         let recording = analysed(&files.collect::<Vec<Vec<u8>>>()).unwrap();
         let sizes: Vec<u64> = (LIST_PAGES..200).collect();
         prop_assert_eq!(recording.counts.at(&sizes), exact(&both).at(&sizes));
+    }
+
+    /// Steps are those of the records, with pages numbered by their first references, and the recorder's instructions.
+    #[test]
+    fn an_order_file_has_the_exchanges_of_the_lists(
+        asked in prop::collection::vec((0u64..90, any::<bool>()), 0..600), instructions in 0u64..1 << 40,
+    ) {
+        let records = recorded(&asked);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("control"), control(instructions)).unwrap();
+        fs::write(folder.path().join("000000000000"), file(0, 0, &records)).unwrap();
+        let path = folder.path().join("a.order");
+        let mut order = Vec::new();
+        let count = write_order(folder.path(), &mut order, &path).unwrap();
+        let blocks = OrderReader::read_from(std::io::Cursor::new(order), &path).unwrap();
+        let blocks: Vec<_> = blocks.map(Result::unwrap).collect();
+        let found: Vec<OrderStep> = blocks.iter().flat_map(|block| block.steps.clone()).collect();
+        let mut objects = Objects::default();
+        let mut expected = Vec::new();
+        for record in &records {
+            if record.kind != Kind::Leave {
+                expected.push(OrderStep::Enter { page: objects.number(record.enters).unwrap() });
+            }
+            if record.kind != Kind::Enter {
+                let page = objects.number(record.leaves).unwrap();
+                expected.push(OrderStep::Leave { page, references: record.references });
+            }
+        }
+        prop_assert_eq!(count, expected.len() as u64);
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!(blocks.iter().map(|block| block.instructions).sum::<u64>(), instructions);
     }
 
     #[test]

@@ -399,6 +399,8 @@ impl Turn {
             has_disk: self.disk.is_some(),
             has_all_copies: self.device.has_all_copies(),
             unreachable_bytes: u64::from(self.device.unreachable_pages()) * PAGE as u64,
+            choice: self.device.settings().choice,
+            fixed_window_requests: self.device.settings().window_requests,
             counters: self.device.counters(),
             servers: self.device.servers().into_iter().map(server).collect(),
         }

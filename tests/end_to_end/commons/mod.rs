@@ -1,0 +1,11 @@
+//! The commons with the built program: real FUSE mounts, whose every byte is compared with the sealed folder.
+
+mod faults;
+mod http;
+mod https;
+mod lifetime;
+mod mounted;
+mod server;
+mod shared;
+mod stage;
+mod verified;
