@@ -100,7 +100,7 @@ pub enum Forwarding {
 pub enum CopyPace {
     /// As soon as a copy is needed. Page-ins wait behind all copies that are being sent.
     AtOnce,
-    /// One copy at a time, in idle moments: requests come first, so that a page-in waits for one copy at most.
+    /// Copies follow each other in idle moments: requests come first, so that a page-in waits for one copy at most.
     #[default]
     WhenIdle,
 }

@@ -2,7 +2,6 @@
 
 use super::SharingPolicy;
 use gleaner_daemon::config::values;
-use gleaner_trust::hex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
@@ -14,7 +13,7 @@ use std::time::Duration;
 pub(super) struct ConfigFile {
     #[serde(deserialize_with = "name")]
     pub(super) name: Option<String>,
-    #[serde(deserialize_with = "host_id")]
+    #[serde(deserialize_with = "values::host_id")]
     pub(super) host_id: Option<String>,
     #[serde(deserialize_with = "values::address")]
     pub(super) listen: Option<SocketAddr>,
@@ -59,14 +58,4 @@ fn name<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error>
         return Ok(Some(name));
     }
     Err(D::Error::custom("1 to 64 letters, digits and ._-"))
-}
-
-fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    let id = String::deserialize(value)?;
-    if id.is_empty() || hex::is_lower(&id, 32) {
-        return Ok(Some(id));
-    }
-    Err(D::Error::custom(
-        "32 lower-case hex digits, or \"\" for the agent's name of this host",
-    ))
 }

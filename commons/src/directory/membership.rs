@@ -80,7 +80,7 @@ impl MembershipSource {
     }
 }
 
-/// One host of the commons.
+/// Host that belongs to the commons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Number of the member: the first 32 bits of its id.

@@ -1,4 +1,4 @@
-//! One mounted catalog: a session with the kernel, in threads of its own.
+//! Mount of a catalog: a session with the kernel, in threads of its own.
 
 use super::filesystem::FileSystem;
 use super::{MountError, kernel};

@@ -7,7 +7,7 @@ use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
-use gleaner_trust::{Address, hex};
+use gleaner_trust::Address;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -58,7 +58,7 @@ struct ConfigFile {
     recruiters: Vec<String>,
     #[serde(deserialize_with = "values::interval")]
     announce_every: Option<Duration>,
-    #[serde(deserialize_with = "host_id")]
+    #[serde(deserialize_with = "values::host_id")]
     host_id: Option<String>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -319,16 +319,6 @@ fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Erro
         Address::parse(url).map_err(D::Error::custom)?;
     }
     Ok(urls)
-}
-
-fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    let id = String::deserialize(value)?;
-    if id.is_empty() || hex::is_lower(&id, 32) {
-        return Ok(Some(id));
-    }
-    Err(D::Error::custom(
-        "32 lower-case hex digits, or \"\" for the agent's name of this host",
-    ))
 }
 
 fn listen<'de, D: Deserializer<'de>>(value: D) -> Result<Listen, D::Error> {

@@ -1,4 +1,4 @@
-//! One commons: its members, their links, and its epochs.
+//! Group of hosts that share a commons: its members, their links, and its epochs.
 
 use super::check::{self, malformed};
 use super::epochs::{EpochStep, Epochs, Moment, finite};
