@@ -49,7 +49,7 @@ const KEY_CHARS: usize = 64;
         (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The key has leases of another size, an earlier request with it is in progress, or no memory is expected to stay for that long", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The key has leases of another size, an earlier request with it is in progress, no memory is expected to stay for that long, or the request names its only host and also how to choose hosts", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The body is too long", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "The body is not JSON", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The client has reached its limit of memory", body = Problem, content_type = "application/problem+json"),
@@ -105,24 +105,9 @@ fn check(request: &LeaseRequest) -> Result<(), Problem> {
         return wrong("avoided_host_ids names at most 64 hosts");
     }
     match &request.host_id {
-        Some(host_id) => check_own(request, host_id),
+        Some(host_id) => check_id(host_id, "host_id"),
         None => Ok(()),
     }
-}
-
-/// Checks a host's request for its own memory, for which the recruiter chooses no hosts.
-fn check_own(request: &LeaseRequest, host_id: &str) -> Result<(), Problem> {
-    check_id(host_id, "host_id")?;
-    let is_choosing = request.copies != 1
-        || request.placement.is_some()
-        || request.minimum_duration_ms.is_some()
-        || !request.avoided_host_ids.is_empty();
-    if is_choosing {
-        return Err(Problem::malformed(
-            "host_id names the only host: leave out copies, placement, minimum_duration_ms and avoided_host_ids",
-        ));
-    }
-    Ok(())
 }
 
 fn check_term(term_ms: i64) -> Result<(), Problem> {

@@ -41,6 +41,7 @@ pub(super) fn candidates(
     request: &LeaseRequest,
     host_id: &str,
 ) -> Result<Vec<Candidate>, Refusal> {
+    check(request)?;
     let refused = |kind, detail| {
         Err(Refusal {
             kind,
@@ -82,4 +83,21 @@ pub(super) fn candidates(
         stays: None,
         failed_ms: host.failed_ms,
     }])
+}
+
+/// Checks a host's request for its own memory, for which the recruiter chooses no hosts.
+fn check(request: &LeaseRequest) -> Result<(), Refusal> {
+    let is_choosing = request.copies != 1
+        || request.placement.is_some()
+        || request.minimum_duration_ms.is_some()
+        || !request.avoided_host_ids.is_empty();
+    if !is_choosing {
+        return Ok(());
+    }
+    Err(Refusal {
+        kind: RefusalKind::Malformed,
+        detail: "host_id names the only host: leave out copies, placement, minimum_duration_ms and avoided_host_ids"
+            .to_owned(),
+        retry_in_ms: None,
+    })
 }

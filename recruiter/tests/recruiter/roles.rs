@@ -313,5 +313,8 @@ fn a_host_leases_its_own_memory_and_nobody_elses() {
     request["host_id"] = own.as_str().into();
     request["copies"] = 2.into();
     let sent = host.post(format!("{url}/v1/leases")).send_json(request);
-    assert_eq!(sent.unwrap().status(), 400);
+    let contradicts = answer(sent.unwrap());
+    assert_eq!(contradicts.status, 409, "{}", contradicts.body);
+    let detail = contradicts.body["detail"].as_str().unwrap();
+    assert!(detail.contains("leave out copies"), "{detail}");
 }
