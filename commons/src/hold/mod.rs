@@ -1,5 +1,13 @@
-//! Blocks that this host holds for others, in memory of its own. When the memory is full, the block that was
-//! used least recently leaves.
+//! Blocks that this host holds for others: in memory of its own ([`Hold`], when the full memory drops the block
+//! that was used least recently), or in leases of its memory server ([`LeasePool`]).
+
+mod keeper;
+mod lease;
+mod pool;
+
+pub use keeper::{HoldSettings, LeaseKeeper};
+pub use lease::Slot;
+pub use pool::{LeasePool, PoolCounters};
 
 use crate::catalog::Hash;
 use crate::store::{Block, LocalMemory, checked};

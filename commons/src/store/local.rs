@@ -58,11 +58,15 @@ impl LocalMemory {
         Some(Block::clone(&frame.block))
     }
 
-    /// Removes the block that was used least recently.
-    pub fn remove_oldest(&mut self) {
-        if self.oldest != NONE {
-            self.remove(self.oldest);
-        }
+    /// Removes the block that was used least recently, and returns it.
+    pub fn remove_oldest(&mut self) -> Option<(Hash, Block)> {
+        self.remove(self.oldest)
+    }
+
+    /// Removes a block, and returns it.
+    pub fn take(&mut self, hash: &Hash) -> Option<Block> {
+        let at = *self.places.get(hash)?;
+        self.remove(at).map(|(_, block)| block)
     }
 
     /// Returns true if the block is in memory; this is no use of it.
@@ -115,19 +119,22 @@ impl LocalMemory {
         })
     }
 
-    fn remove(&mut self, at: usize) {
+    fn remove(&mut self, at: usize) -> Option<(Hash, Block)> {
+        if at >= self.frames.len() {
+            return None;
+        }
         self.unlink(at);
         let frame = self.frames.swap_remove(at);
         self.places.remove(&frame.hash);
         self.bytes -= frame.block.len() as u64;
         // The last frame now has the removed one's index.
-        let Some((hash, newer, older)) = self.frames.get(at).map(|f| (f.hash, f.newer, f.older))
-        else {
-            return;
-        };
-        self.places.insert(hash, at);
-        self.set_older(newer, at);
-        self.set_newer(older, at);
+        if let Some((hash, newer, older)) = self.frames.get(at).map(|f| (f.hash, f.newer, f.older))
+        {
+            self.places.insert(hash, at);
+            self.set_older(newer, at);
+            self.set_newer(older, at);
+        }
+        Some((frame.hash, frame.block))
     }
 
     fn unlink(&mut self, at: usize) {

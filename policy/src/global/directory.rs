@@ -21,6 +21,18 @@ impl Stamp {
         Self(((self.0 >> 1).wrapping_add(1) << 1) | is_global as u32)
     }
 
+    /// Number of the stamp, as messages have it.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Stamp with this number, from a message.
+    #[must_use]
+    pub const fn of_number(number: u32) -> Self {
+        Self(number)
+    }
+
     /// Returns true if the page is global on the holder.
     #[must_use]
     pub const fn is_global(self) -> bool {

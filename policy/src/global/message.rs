@@ -179,6 +179,16 @@ pub enum Event {
         /// Page without further use on this node.
         uid: Uid,
     },
+    /// The page that [`Action::Load`] requested cannot be read from its source.
+    Failed {
+        /// Page that the source does not have.
+        uid: Uid,
+    },
+    /// The data of a page of this node are lost, with its frame: the frame's memory was taken back.
+    Lost {
+        /// Page without data.
+        uid: Uid,
+    },
     /// Under `exact`: node with the oldest frame of the cluster now ([`super::pages::Pages::oldest_age_ms`]).
     Oldest(Option<NodeId>),
 }

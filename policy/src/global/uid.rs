@@ -34,6 +34,12 @@ impl Uid {
         }
     }
 
+    /// Number of the identifier, as messages have it; of a shared page, the argument of [`Uid::shared`].
+    #[must_use]
+    pub const fn number(self) -> u128 {
+        ((self.high as u128) << 64) | self.low as u128
+    }
+
     /// The only node that uses the page, or `None` if the page may be shared.
     #[must_use]
     pub const fn user(self) -> Option<NodeId> {
@@ -76,6 +82,7 @@ mod tests {
     fn private_pages_name_their_node() {
         assert_eq!(Uid::private(7, 9).user(), Some(7));
         assert_eq!(Uid::shared(9).user(), None);
+        assert_eq!(Uid::shared(9 << 64 | 7).number(), 9 << 64 | 7);
         assert_ne!(Uid::private(7, 9).hash(), Uid::private(8, 9).hash());
         assert_eq!(Uid::shared(u128::MAX >> 32).user(), None);
     }

@@ -127,6 +127,8 @@ impl Costs {
             | Event::Members(_)
             | Event::Frames(_)
             | Event::Freed { .. }
+            | Event::Failed { .. }
+            | Event::Lost { .. }
             | Event::Oldest(_) => 0,
         }
     }

@@ -181,6 +181,17 @@ impl Node {
         self.arrive(uid, kind, Origin::Cluster, owed, turn);
     }
 
+    /// The page cannot be read from its source. Nodes that wait for it read the source themselves.
+    pub(super) fn give_up(&mut self, uid: Uid, turn: &mut Turn<'_>) {
+        let Some(fetch) = self.fetches.remove(&uid) else {
+            return;
+        };
+        for reader in fetch.waiting {
+            self.tell(reader.node, Message::Miss { uid, reader }, turn);
+        }
+        self.report_gone(uid, turn);
+    }
+
     /// A page has been read from its source. Under `hash`, its home receives a copy.
     pub(super) fn loaded(&mut self, uid: Uid, turn: &mut Turn<'_>) {
         let is_wanted = self.fetches.contains_key(&uid);

@@ -151,6 +151,8 @@ impl Node {
             Event::Members(members) => self.change_members(members, &mut turn),
             Event::Frames(count) => self.change_frames(*count, &mut turn),
             Event::Freed { uid } => self.free(*uid, &mut turn),
+            Event::Failed { uid } => self.give_up(*uid, &mut turn),
+            Event::Lost { uid } => self.discard(*uid, &mut turn),
             Event::Oldest(node) => self.oldest_node = *node,
         }
     }

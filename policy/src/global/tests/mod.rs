@@ -2,6 +2,7 @@
 
 mod divisions;
 mod driver;
+mod losses;
 mod model;
 mod network;
 mod properties;
