@@ -4,7 +4,8 @@ use super::uid;
 use crate::catalog::Hash;
 use gleaner_policy::global::NodeId;
 use gleaner_policy::global::members::{self, Members};
-use gleaner_trust::hex;
+use gleaner_schemas::commons::CommonsMember;
+use gleaner_trust::{Address, hex};
 use std::fmt;
 use std::str::FromStr;
 
@@ -68,14 +69,26 @@ impl fmt::Display for MemberAddress {
 pub enum MembershipSource {
     /// A fixed list, the same in the configuration of every member.
     Fixed(Vec<MemberAddress>),
+    /// Links to these recruiters, which send the list and its changes.
+    Recruiters(Vec<Address>),
 }
 
 impl MembershipSource {
-    /// Members of the commons at present.
+    /// Members that the configuration names.
     #[must_use]
     pub fn members(&self) -> &[MemberAddress] {
         match self {
             Self::Fixed(members) => members,
+            Self::Recruiters(_) => &[],
+        }
+    }
+
+    /// Recruiters that send the list of members.
+    #[must_use]
+    pub fn recruiters(&self) -> &[Address] {
+        match self {
+            Self::Fixed(_) => &[],
+            Self::Recruiters(recruiters) => recruiters,
         }
     }
 }
@@ -137,6 +150,29 @@ impl Membership {
         })
     }
 
+    /// Members as recruiters list them, on the host `own_id`. They have no homes here: the node of global memory
+    /// computes the place of each block. Entries whose number does not follow from the id are left out.
+    #[must_use]
+    pub fn of_recruiters(listed: &[CommonsMember], own_id: &str) -> Self {
+        let proper = listed
+            .iter()
+            .filter(|entry| entry.node == node_of(&entry.host_id));
+        let mut members: Vec<Member> = proper
+            .map(|entry| Member {
+                node: entry.node,
+                host_id: entry.host_id.clone(),
+                address: entry.address.clone(),
+            })
+            .collect();
+        members.sort_unstable_by_key(|member| member.node);
+        members.dedup_by_key(|member| member.node);
+        Self {
+            members,
+            homes: Members::default(),
+            own: node_of(own_id),
+        }
+    }
+
     /// Number of this host.
     #[must_use]
     pub const fn own(&self) -> NodeId {
@@ -171,7 +207,8 @@ impl Membership {
 }
 
 /// Number of a host: the first 32 bits of its id; 0 if the text is no id.
-fn node_of(host_id: &str) -> NodeId {
+#[must_use]
+pub fn node_of(host_id: &str) -> NodeId {
     let first = host_id.get(..8).unwrap_or_default();
     NodeId::from_str_radix(first, 16).unwrap_or(0)
 }

@@ -5,7 +5,9 @@ mod fetches;
 mod membership;
 
 pub use fetches::{Fetches, PendingFetch};
-pub use membership::{Member, MemberAddress, Membership, MembershipError, MembershipSource};
+pub use membership::{
+    Member, MemberAddress, Membership, MembershipError, MembershipSource, node_of,
+};
 
 use crate::catalog::Hash;
 use gleaner_policy::global::directory::{Directory, Holder, Stamp};

@@ -1,11 +1,12 @@
 //! Requests to other members. Connections are kept for further requests.
 
-use super::resolver::MemberResolver;
-use super::wire::{COMMONS, DirectoryUpdate, WAIT, block_path};
+use super::resolver::{MemberAddresses, MemberResolver};
+use super::wire::{COMMONS, KIND, KIND_GLOBAL, WAIT, block_path};
 use crate::catalog::{BLOCK_BYTES, Hash};
-use crate::directory::{Member, Membership};
+use crate::directory::Member;
 use crate::store::{Block, checked};
 use gleaner_trust::{ClientTrust, Credentials, TrustError, http};
+use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::http::header::LOCATION;
@@ -32,6 +33,9 @@ pub(super) enum BlockAnswer {
     /// The member does not have the block.
     Missing,
 }
+
+/// Names and values of a request's headers.
+pub(super) type RequestHeaders<'a> = &'a [(&'a str, &'a str)];
 
 /// Answer to a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +67,7 @@ pub enum PeerFault {
 /// Client of all other members.
 pub(super) struct BlockClient {
     commons: String,
-    membership: Arc<Membership>,
+    addresses: MemberAddresses,
     trust: Arc<ClientTrust>,
     /// Agent, and the generation of its certificates.
     agent: Mutex<(u64, Agent)>,
@@ -76,14 +80,14 @@ impl BlockClient {
     /// [`TrustError::Key`] if TLS cannot use the private key.
     pub(super) fn new(
         commons: &str,
-        membership: Arc<Membership>,
+        addresses: MemberAddresses,
         trust: Arc<ClientTrust>,
     ) -> Result<Self, TrustError> {
         let generation = trust.generation();
-        let agent = agent(&trust.credentials(), &membership)?;
+        let agent = agent(&trust.credentials(), &addresses)?;
         Ok(Self {
             commons: commons.to_owned(),
-            membership,
+            addresses,
             trust,
             agent: Mutex::new((generation, agent)),
         })
@@ -97,14 +101,29 @@ impl BlockClient {
         waits: bool,
         timeout: Duration,
     ) -> Result<BlockAnswer, PeerFault> {
+        let headers: RequestHeaders<'_> = if waits { &[(WAIT, "true")] } else { &[] };
+        let answered = self.request(member, hash, headers, timeout);
+        answered.map(|(answer, _)| answer)
+    }
+
+    /// Requests a block with more headers. The second result is true if the member kept no copy of it.
+    pub(super) fn request(
+        &self,
+        member: &Member,
+        hash: &Hash,
+        headers: RequestHeaders<'_>,
+        timeout: Duration,
+    ) -> Result<(BlockAnswer, bool), PeerFault> {
         let url = format!("https://{}{}", member.host_id, block_path(hash));
         let mut request = self.agent().get(url).header(COMMONS, &self.commons);
-        if waits {
-            request = request.header(WAIT, "true");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         let request = request.config().timeout_global(Some(timeout));
         let mut answer = request.build().call().map_err(fault)?;
-        match answer.status().as_u16() {
+        let kind = answer.headers().get(KIND);
+        let is_moved = kind.is_some_and(|kind| kind == KIND_GLOBAL);
+        let answer = match answer.status().as_u16() {
             200 => {
                 // One byte more shows a body that is too long.
                 let body = answer.body_mut().with_config().limit(BLOCK_BYTES + 1);
@@ -118,25 +137,29 @@ impl BlockClient {
                 let block = checked(hash, bytes).ok_or_else(|| {
                     PeerFault::Wrong(format!("{count} bytes that have another hash"))
                 })?;
-                Ok(BlockAnswer::Found(block))
+                BlockAnswer::Found(block)
             }
-            202 => Ok(BlockAnswer::UnderWay),
-            307 => Ok(BlockAnswer::Elsewhere(location(&answer)?)),
-            404 => Ok(BlockAnswer::Missing),
-            _ => Err(rejection(&mut answer)),
-        }
+            202 => BlockAnswer::UnderWay,
+            307 => BlockAnswer::Elsewhere(location(&answer)?),
+            404 => BlockAnswer::Missing,
+            _ => return Err(rejection(&mut answer)),
+        };
+        Ok((answer, is_moved))
     }
 
     /// Gives a block to a member, which holds it for others.
     pub(super) fn put(
         &self,
         member: &Member,
-        hash: &Hash,
-        block: &Block,
+        (hash, block): (&Hash, &Block),
+        headers: RequestHeaders<'_>,
         timeout: Duration,
     ) -> Result<PutAnswer, PeerFault> {
         let url = format!("https://{}{}", member.host_id, block_path(hash));
-        let request = self.agent().put(url).header(COMMONS, &self.commons);
+        let mut request = self.agent().put(url).header(COMMONS, &self.commons);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         let request = request.config().timeout_global(Some(timeout));
         let answer = request.build().send(block.as_slice());
         let mut answer = answer.map_err(fault)?;
@@ -147,11 +170,11 @@ impl BlockClient {
         }
     }
 
-    /// Sends changes of this host's blocks to their home.
-    pub(super) fn update(
+    /// Sends changes of this host's blocks to their home, or to the host with their directory entries.
+    pub(super) fn update<T: Serialize>(
         &self,
         member: &Member,
-        update: &DirectoryUpdate,
+        update: &T,
         timeout: Duration,
     ) -> Result<(), PeerFault> {
         let url = format!("https://{}/v1/directory", member.host_id);
@@ -169,7 +192,7 @@ impl BlockClient {
         let generation = self.trust.generation();
         let mut current = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
         if current.0 != generation
-            && let Ok(agent) = agent(&self.trust.credentials(), &self.membership)
+            && let Ok(agent) = agent(&self.trust.credentials(), &self.addresses)
         {
             *current = (generation, agent);
         }
@@ -177,7 +200,7 @@ impl BlockClient {
     }
 }
 
-fn agent(credentials: &Credentials, membership: &Membership) -> Result<Agent, TrustError> {
+fn agent(credentials: &Credentials, addresses: &MemberAddresses) -> Result<Agent, TrustError> {
     let config = Agent::config_builder()
         .tls_config(http::tls(credentials)?)
         .http_status_as_error(false)
@@ -190,7 +213,7 @@ fn agent(credentials: &Credentials, membership: &Membership) -> Result<Agent, Tr
         .accept_encoding("identity")
         .user_agent(concat!("gleaner-commons/", env!("CARGO_PKG_VERSION")))
         .build();
-    let resolver = MemberResolver::new(membership);
+    let resolver = MemberResolver::new(addresses.clone());
     Ok(Agent::with_parts(config, DefaultConnector::new(), resolver))
 }
 

@@ -1,6 +1,7 @@
 //! Blocks in the memory of all members.
 
 use super::client::{BlockAnswer, BlockClient, PeerFault, PutAnswer};
+use super::resolver::MemberAddresses;
 use super::states::{PeerStates, PeerStatus};
 use super::wire::{DirectoryUpdate, MOST_CHANGES};
 use crate::catalog::Hash;
@@ -95,7 +96,7 @@ impl Cluster {
         let cluster = Arc::new(Self {
             hold: Hold::new(hold_bytes),
             directory: HomeDirectory::new(sharing.fetch_wait),
-            client: BlockClient::new(commons, Arc::clone(&membership), trust)?,
+            client: BlockClient::new(commons, MemberAddresses::of(&membership), trust)?,
             peers: PeerStates::new(&membership),
             membership,
             runtime,
@@ -243,7 +244,8 @@ impl Cluster {
                 self.puts_dropped.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
-            let answer = self.client.put(member, &put.hash, &put.block, PUT_TIMEOUT);
+            let block = (&put.hash, &put.block);
+            let answer = self.client.put(member, block, &[], PUT_TIMEOUT);
             let count = match answer {
                 Ok(PutAnswer::Held) => &self.puts_done,
                 Ok(PutAnswer::NoRoom) => {

@@ -3,10 +3,15 @@
 //!
 //! [`Cluster`] finds a block in other hosts' memory: it asks the block's home, and by the home's answer a
 //! holder, or the home a second time while another host fetches the block. [`BlockServer`] answers the same
-//! requests of others. No answer is trusted: a block whose hash differs is discarded.
+//! requests of others. [`Exchange`] and [`NodeServer`] do the same for members with a recruiter, by the decisions
+//! of [`crate::global`]. No answer is trusted: a block whose hash differs is discarded.
 
 mod client;
 mod cluster;
+mod door;
+mod exchange;
+mod found_share;
+mod node_server;
 mod resolver;
 mod server;
 mod states;
@@ -16,5 +21,8 @@ mod wire;
 
 pub use client::PeerFault;
 pub use cluster::{Cluster, ClusterCounters, ClusterError};
+pub use door::Door;
+pub use exchange::{Exchange, PutCounters};
+pub use node_server::NodeServer;
 pub use server::BlockServer;
 pub use states::PeerStatus;

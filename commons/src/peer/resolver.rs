@@ -4,7 +4,7 @@
 use crate::directory::Membership;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use ureq::Error;
 use ureq::config::Config;
@@ -15,21 +15,42 @@ use ureq::unversioned::transport::NextTimeout;
 /// Time for which a resolved name is used.
 const RESOLVED_FOR: Duration = Duration::from_secs(60);
 
+/// `HOST:PORT` of each member, by its host id. Clones share one table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MemberAddresses(Arc<RwLock<HashMap<String, String>>>);
+
+impl MemberAddresses {
+    pub(super) fn of(membership: &Membership) -> Self {
+        let addresses = Self::default();
+        addresses.replace(membership);
+        addresses
+    }
+
+    /// Takes over another list of members.
+    pub(super) fn replace(&self, membership: &Membership) {
+        let members = membership.list().iter();
+        let addresses = members.map(|member| (member.host_id.clone(), member.address.clone()));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = addresses.collect();
+    }
+
+    fn get(&self, host_id: &str) -> Option<String> {
+        let addresses = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        addresses.get(host_id).cloned()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct MemberResolver {
-    /// `HOST:PORT` of each member, by its host id.
-    addresses: HashMap<String, String>,
+    addresses: MemberAddresses,
+    /// Addresses of names, by `HOST:PORT`.
     resolved: Mutex<HashMap<String, (Instant, Vec<SocketAddr>)>>,
     names: DefaultResolver,
 }
 
 impl MemberResolver {
-    pub(super) fn new(membership: &Membership) -> Self {
-        let members = membership.list().iter();
+    pub(super) fn new(addresses: MemberAddresses) -> Self {
         Self {
-            addresses: members
-                .map(|member| (member.host_id.clone(), member.address.clone()))
-                .collect(),
+            addresses,
             resolved: Mutex::default(),
             names: DefaultResolver::default(),
         }
@@ -60,7 +81,7 @@ impl Resolver for MemberResolver {
             return Ok(self.of(&[address]));
         }
         let lock = || self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, found)) = lock().get(host_id)
+        if let Some((at, found)) = lock().get(&address)
             && at.elapsed() < RESOLVED_FOR
         {
             return Ok(self.of(found));
@@ -69,7 +90,7 @@ impl Resolver for MemberResolver {
         let named = named.map_err(|_| Error::BadUri(address.clone()))?;
         let found = self.names.resolve(&named, config, timeout)?;
         let kept = (Instant::now(), found.iter().copied().collect());
-        lock().insert(host_id.to_owned(), kept);
+        lock().insert(address, kept);
         Ok(found)
     }
 }

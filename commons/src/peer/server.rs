@@ -1,21 +1,19 @@
 //! Answers to the other members' requests.
 
 use super::cluster::Cluster;
-use super::wire::{COMMONS, DirectoryUpdate, KIND, KIND_LOCAL, WAIT, block_path, parse_hash};
+use super::door::{Door, Rejection, found, missing, no_member, parsed};
+use super::wire::{DirectoryUpdate, KIND_LOCAL, WAIT, block_path};
 use crate::catalog::{BLOCK_BYTES, Hash};
 use crate::directory::{Member, Referral};
 use crate::hold::PutResult;
 use crate::store::{Block, BlockStore};
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use gleaner_daemon::listen::{Caller, CallerIdentity, Log, Server};
-use gleaner_trust::Peer;
-use std::io;
-use std::net::SocketAddr;
+use gleaner_daemon::listen::Caller;
 use std::sync::Arc;
 
 /// Maximum size of an update of the directory; one with the most changes has some 70 KiB.
@@ -23,28 +21,9 @@ const UPDATE_BYTES: usize = 128 << 10;
 
 /// This host's memory, as the other members use it.
 pub struct BlockServer {
-    commons: String,
+    door: Arc<Door>,
     cluster: Arc<Cluster>,
     store: Arc<BlockStore>,
-    log: Log,
-}
-
-/// A request that is not served.
-struct Rejection(StatusCode, String);
-
-impl IntoResponse for Rejection {
-    fn into_response(self) -> Response {
-        (self.0, self.1).into_response()
-    }
-}
-
-/// A block as the owner of an answer's bytes, which are thus not copied.
-struct BlockBytes(Block);
-
-impl AsRef<[u8]> for BlockBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
 }
 
 impl BlockServer {
@@ -52,11 +31,16 @@ impl BlockServer {
     #[must_use]
     pub fn new(commons: &str, cluster: Arc<Cluster>, store: Arc<BlockStore>) -> Self {
         Self {
-            commons: commons.to_owned(),
+            door: Arc::new(Door::new(commons)),
             cluster,
             store,
-            log: Log::default(),
         }
+    }
+
+    /// Callers that are served.
+    #[must_use]
+    pub fn door(&self) -> Arc<Door> {
+        Arc::clone(&self.door)
     }
 
     /// Routes for the other members.
@@ -76,23 +60,11 @@ impl BlockServer {
             .with_state(Arc::clone(self))
     }
 
-    /// Member that sends a request. Only hosts' certificates of members are served.
+    /// Member that sends a request.
     fn member(&self, caller: &Caller, headers: &HeaderMap) -> Result<&Member, Rejection> {
-        let identity = caller
-            .who()
-            .map_err(|e| Rejection(StatusCode::UNAUTHORIZED, e.to_string()))?;
-        let forbidden = |text: String| Rejection(StatusCode::FORBIDDEN, text);
-        let CallerIdentity::Known(Peer::Host(host_id)) = identity else {
-            let text = "only hosts are served, with their certificates";
-            return Err(forbidden(text.to_owned()));
-        };
-        let commons = headers.get(COMMONS).and_then(|name| name.to_str().ok());
-        if commons != Some(self.commons.as_str()) {
-            let text = format!("this host belongs to the commons {}", self.commons);
-            return Err(forbidden(text));
-        }
+        let host_id = self.door.host_id(caller, headers)?;
         let member = self.cluster.membership().of_host(host_id);
-        member.ok_or_else(|| forbidden(format!("host {host_id} is not among the members here")))
+        member.ok_or_else(|| no_member(host_id))
     }
 
     /// A block in this host's memory.
@@ -100,45 +72,6 @@ impl BlockServer {
         let held = self.cluster.hold().get(hash);
         held.or_else(|| self.store.peek(hash))
     }
-
-    fn complain(&self, sender: &str, words: &str) {
-        if let Some(line) = self.log.news(sender, words) {
-            eprintln!("gleaner-commons: refused {line}");
-        }
-    }
-}
-
-impl Server for BlockServer {
-    fn opened(&self) -> Box<dyn Send> {
-        Box::new(())
-    }
-
-    fn connection_rejected(&self) {
-        self.complain("connections", "connections_limit is reached");
-    }
-
-    fn failed(&self, address: SocketAddr, error: &io::Error) {
-        self.complain(&address.ip().to_string(), &error.to_string());
-    }
-
-    fn forbidden(&self, why: &str) -> Response {
-        Rejection(StatusCode::FORBIDDEN, why.to_owned()).into_response()
-    }
-}
-
-fn parsed(digits: &str) -> Result<Hash, Rejection> {
-    let wrong = || Rejection(StatusCode::BAD_REQUEST, "this is no hash".to_owned());
-    parse_hash(digits).ok_or_else(wrong)
-}
-
-fn found(block: Block) -> Response {
-    let kind = [(KIND, KIND_LOCAL)];
-    let body = Body::from(Bytes::from_owner(BlockBytes(block)));
-    (kind, body).into_response()
-}
-
-fn missing() -> Response {
-    StatusCode::NOT_FOUND.into_response()
 }
 
 async fn get_block(
@@ -150,7 +83,7 @@ async fn get_block(
     let reader = server.member(&caller, &headers)?.node;
     let hash = parsed(&digits)?;
     if let Some(block) = server.memory(&hash) {
-        return Ok(found(block));
+        return Ok(found(block, KIND_LOCAL));
     }
     let cluster = &server.cluster;
     if !cluster.is_home(&hash) {
@@ -168,7 +101,9 @@ async fn get_block(
         }
         Referral::UnderWay(pending) if headers.contains_key(WAIT) => {
             pending.wait().await;
-            Ok(server.memory(&hash).map_or_else(missing, found))
+            Ok(server
+                .memory(&hash)
+                .map_or_else(missing, |block| found(block, KIND_LOCAL)))
         }
         Referral::UnderWay(_) => Ok(StatusCode::ACCEPTED.into_response()),
         Referral::Source => Ok(missing()),

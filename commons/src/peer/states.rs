@@ -1,6 +1,7 @@
 //! States of the other members, as this host's requests found them.
 
 use super::client::PeerFault;
+use super::found_share::FoundShare;
 use crate::directory::{Member, Membership};
 use gleaner_policy::global::NodeId;
 use gleaner_policy::refraction::Refraction;
@@ -25,6 +26,10 @@ pub struct PeerStatus {
     pub address: String,
     /// True if the member is asked for blocks now.
     pub is_asked: bool,
+    /// True if evicted blocks may be sent to the member now.
+    pub is_target: bool,
+    /// Requests of blocks that the member should have held, and did not.
+    pub not_found_count: u64,
     /// Last fault; absent while the member answers.
     pub fault: Option<String>,
     /// Requests that the member answered.
@@ -33,6 +38,22 @@ pub struct PeerStatus {
     pub failures_count: u64,
     /// Answers, and blocks that the member sent, with a wrong content.
     pub wrong_count: u64,
+}
+
+impl PeerState {
+    fn new(member: &Member) -> Self {
+        Self {
+            avoided: Refraction::new(AVOID_MS),
+            timeouts_in_a_row: 0,
+            found: FoundShare::default(),
+            has_wrong_line: false,
+            status: PeerStatus {
+                host_id: member.host_id.clone(),
+                address: member.address.clone(),
+                ..PeerStatus::default()
+            },
+        }
+    }
 }
 
 /// States of all other members.
@@ -44,6 +65,7 @@ pub(super) struct PeerStates {
 struct PeerState {
     avoided: Refraction,
     timeouts_in_a_row: u32,
+    found: FoundShare,
     /// True once a wrong answer was logged.
     has_wrong_line: bool,
     status: PeerStatus,
@@ -51,22 +73,52 @@ struct PeerState {
 
 impl PeerStates {
     pub(super) fn new(membership: &Membership) -> Self {
-        let others = membership.list().iter();
-        let others = others.filter(|member| member.node != membership.own());
-        let state = |member: &Member| PeerState {
-            avoided: Refraction::new(AVOID_MS),
-            timeouts_in_a_row: 0,
-            has_wrong_line: false,
-            status: PeerStatus {
-                host_id: member.host_id.clone(),
-                address: member.address.clone(),
-                ..PeerStatus::default()
-            },
-        };
-        Self {
-            states: Mutex::new(others.map(|member| (member.node, state(member))).collect()),
+        let states = Self {
+            states: Mutex::default(),
             begin: Instant::now(),
+        };
+        states.follow(membership);
+        states
+    }
+
+    /// Takes over a list of members. Members that stay keep their states.
+    pub(super) fn follow(&self, membership: &Membership) {
+        let mut states = self.lock();
+        let mut before = std::mem::take(&mut *states);
+        let others = membership.list().iter();
+        for member in others.filter(|member| member.node != membership.own()) {
+            let known = before.remove(&member.node);
+            let known = known.filter(|known| known.status.host_id == member.host_id);
+            let mut state = known.unwrap_or_else(|| PeerState::new(member));
+            state.status.address.clone_from(&member.address);
+            states.insert(member.node, state);
         }
+    }
+
+    /// Notes whether a member had a block that the directory named it as a holder of.
+    pub(super) fn looked_up(&self, node: NodeId, is_found: bool) {
+        let now_ms = self.now_ms();
+        let mut states = self.lock();
+        let Some(state) = states.get_mut(&node) else {
+            return;
+        };
+        state.status.not_found_count += u64::from(!is_found);
+        if state.found.note(is_found, now_ms) {
+            let line = format!(
+                "{} lacks half of the blocks that it should hold; it gets no blocks for a minute",
+                name(&state.status)
+            );
+            drop(states);
+            log(&line);
+        }
+    }
+
+    /// Returns true if evicted blocks may be sent to the member now.
+    pub(super) fn is_target(&self, node: NodeId) -> bool {
+        let now_ms = self.now_ms();
+        let states = self.lock();
+        let state = states.get(&node);
+        state.is_some_and(|s| s.avoided.may_ask(now_ms) && s.found.is_target(now_ms))
     }
 
     /// Returns true if the member may be asked now; false for this host itself.
@@ -139,6 +191,7 @@ impl PeerStates {
         let states = self.lock();
         let status = |state: &PeerState| PeerStatus {
             is_asked: state.avoided.may_ask(now_ms),
+            is_target: state.avoided.may_ask(now_ms) && state.found.is_target(now_ms),
             ..state.status.clone()
         };
         let mut all: Vec<PeerStatus> = states.values().map(status).collect();

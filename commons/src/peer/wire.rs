@@ -2,6 +2,9 @@
 
 use crate::catalog::Hash;
 use crate::directory::HolderChange;
+use gleaner_policy::global::directory::{Holder, Stamp};
+use gleaner_policy::global::message::Message;
+use gleaner_policy::global::{NodeId, Uid};
 use gleaner_trust::hex;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +16,16 @@ pub(super) const WAIT: &str = "gleaner-wait";
 pub(super) const KIND: &str = "gleaner-kind";
 /// Kind of a copy that the sender keeps.
 pub(super) const KIND_LOCAL: &str = "local";
+/// Kind of a copy that the sender has given away.
+pub(super) const KIND_GLOBAL: &str = "global";
+/// Header with the generation of the reader's memory and the stamp of its request: `GENERATION.STAMP`.
+pub(super) const READER: &str = "gleaner-reader";
+/// Header of a request to a host that the directory named as a holder.
+pub(super) const FORWARDED: &str = "gleaner-forwarded";
+/// Header with the time since an evicted block's last use, in ms.
+pub(super) const AGE: &str = "gleaner-age-ms";
+/// Header with the number of times that an evicted block may be forwarded (`n-chance`).
+pub(super) const CHANCES: &str = "gleaner-chances";
 /// Most changes in one update of a directory.
 pub(super) const MOST_CHANGES: usize = 1024;
 
@@ -70,9 +83,132 @@ impl DirectoryUpdate {
     }
 }
 
+/// Value of [`READER`].
+pub(super) fn format_reader(reader: Holder) -> String {
+    format!("{}.{}", reader.generation, reader.stamp.number())
+}
+
+/// Reader `node` with the value of [`READER`].
+pub(super) fn parse_reader(node: NodeId, text: &str) -> Option<Holder> {
+    let (generation, stamp) = text.split_once('.')?;
+    Some(Holder {
+        node,
+        generation: generation.parse().ok()?,
+        stamp: Stamp::of_number(stamp.parse().ok()?),
+    })
+}
+
+/// Body of `POST /v1/directory` among members with the policies of global memory. Blocks have the first 32
+/// hexadecimal digits of their hashes, changes their stamps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct NoticeUpdate {
+    /// Generation of the sender's memory.
+    pub(super) generation: u32,
+    /// Blocks that the sender holds.
+    pub(super) moved: Vec<(String, u32)>,
+    /// Blocks that the sender no longer holds.
+    pub(super) gone: Vec<(String, u32)>,
+    /// Blocks that no other host holds, as the sender's directory knows.
+    pub(super) alone: Vec<String>,
+    /// Blocks of which the receiver drops its copy that it holds for others.
+    pub(super) discard: Vec<String>,
+}
+
+impl NoticeUpdate {
+    /// Body with these messages; messages of other kinds are left out.
+    pub(super) fn new(generation: u32, messages: &[Message]) -> Self {
+        let mut update = Self {
+            generation,
+            ..Self::default()
+        };
+        let digits = |uid: &Uid| format!("{:032x}", uid.number());
+        for message in messages {
+            match message {
+                Message::Moved { uid, holder } => {
+                    update.moved.push((digits(uid), holder.stamp.number()));
+                }
+                Message::Gone { uid, holder } => {
+                    update.gone.push((digits(uid), holder.stamp.number()));
+                }
+                Message::Alone { uid } => update.alone.push(digits(uid)),
+                Message::Discard { uid } => update.discard.push(digits(uid)),
+                _ => {}
+            }
+        }
+        update
+    }
+
+    /// Messages of the sender `node`; `None` if there are too many, or one is malformed.
+    pub(super) fn messages(&self, node: NodeId) -> Option<Vec<Message>> {
+        let count = self.moved.len() + self.gone.len() + self.alone.len() + self.discard.len();
+        if count > MOST_CHANGES {
+            return None;
+        }
+        let uid = |digits: &str| {
+            let number = hex::is_lower(digits, 32).then(|| u128::from_str_radix(digits, 16));
+            number?.ok().map(Uid::shared)
+        };
+        let holder = |stamp| Holder {
+            node,
+            generation: self.generation,
+            stamp: Stamp::of_number(stamp),
+        };
+        let mut messages = Vec::with_capacity(count);
+        for (digits, stamp) in &self.gone {
+            let (uid, holder) = (uid(digits)?, holder(*stamp));
+            messages.push(Message::Gone { uid, holder });
+        }
+        for (digits, stamp) in &self.moved {
+            let (uid, holder) = (uid(digits)?, holder(*stamp));
+            messages.push(Message::Moved { uid, holder });
+        }
+        for digits in &self.alone {
+            messages.push(Message::Alone { uid: uid(digits)? });
+        }
+        for digits in &self.discard {
+            messages.push(Message::Discard { uid: uid(digits)? });
+        }
+        Some(messages)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notices_keep_their_stamps_and_are_bounded() {
+        let holder = Holder {
+            node: 5,
+            generation: 9,
+            stamp: Stamp::default().next(true),
+        };
+        assert_eq!(parse_reader(5, &format_reader(holder)), Some(holder));
+        for wrong in ["", "1", "1.x", "-1.1", "1.4294967296"] {
+            assert_eq!(parse_reader(5, wrong), None, "{wrong}");
+        }
+        let uid = Uid::shared(0xff << 120 | 7);
+        let messages = [
+            Message::Gone { uid, holder },
+            Message::Moved { uid, holder },
+            Message::Alone { uid },
+            Message::Discard { uid },
+        ];
+        let update = NoticeUpdate::new(9, &messages);
+        let text = serde_json::to_string(&update).unwrap();
+        let read: NoticeUpdate = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.messages(5).unwrap(), messages);
+        let many = NoticeUpdate::new(9, &vec![Message::Alone { uid }; MOST_CHANGES + 1]);
+        assert_eq!(many.messages(5), None);
+        for digits in ["", "0g", "-0000000000000000000000000000001"] {
+            let wrong = NoticeUpdate {
+                alone: vec![digits.to_owned()],
+                ..NoticeUpdate::default()
+            };
+            assert_eq!(wrong.messages(5), None, "{digits}");
+        }
+    }
 
     #[test]
     fn updates_are_bounded_and_whole() {

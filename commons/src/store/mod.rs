@@ -94,8 +94,36 @@ pub trait ClusterMemory: Send + Sync + 'static {
     /// hash. `None`: the block must be read from its origin.
     fn find(&self, hash: &Hash, deadline: Instant) -> Option<Block>;
 
-    /// Takes a block that was read from its origin, so that other hosts find it. This never waits.
+    /// Takes a block that was read from its origin, so that other hosts find it. This never waits for them.
     fn offer(&self, hash: &Hash, block: &Block);
+
+    /// Notes that a block cannot be read from its origin.
+    fn failed(&self, _hash: &Hash) {}
+
+    /// Figures of this host's blocks, if the implementation keeps them. The store then keeps none itself.
+    fn own_memory(&self) -> Option<OwnMemory> {
+        None
+    }
+
+    /// Uses a block of this host's memory, if the implementation keeps it: returns the block, and the time since
+    /// its last use in ms.
+    fn use_own(&self, _hash: &Hash) -> Option<(Block, u64)> {
+        None
+    }
+
+    /// Returns true if the implementation keeps the block; this is no use of it.
+    fn has_own(&self, _hash: &Hash) -> bool {
+        false
+    }
+}
+
+/// Blocks of this host in the service's own memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnMemory {
+    /// Number of blocks.
+    pub frames: u64,
+    /// Bytes of all blocks.
+    pub bytes: u64,
 }
 
 /// Returns the bytes as a block if they have this hash.
@@ -171,12 +199,14 @@ impl BlockStore {
         cluster: Option<Arc<dyn ClusterMemory>>,
         settings: StoreSettings,
     ) -> io::Result<Self> {
+        let own_memory = cluster.as_ref().and_then(|cluster| cluster.own_memory());
+        let local_bytes = own_memory.map_or(settings.local_bytes, |_| 0);
         let shared = Arc::new(Shared {
             origin,
             cluster,
             settings,
             state: Mutex::new(State {
-                local: LocalMemory::new(settings.local_bytes),
+                local: LocalMemory::new(local_bytes),
                 flights: Flights::default(),
                 is_timer_idle: false,
                 has_ended: false,
@@ -214,6 +244,12 @@ impl BlockStore {
         index: usize,
     ) {
         let shared = &*self.shared;
+        let cluster = shared.cluster.as_ref();
+        if let Some((block, age_ms)) = cluster.and_then(|cluster| cluster.use_own(&place.hash)) {
+            shared.counts.count_hit(age_ms, used_bytes);
+            receiver.receive(index, Ok(block));
+            return;
+        }
         let now_ms = shared.now_ms();
         let mut state = shared.lock();
         if let Some((block, age_ms)) = state.local.get(&place.hash, now_ms) {
@@ -244,6 +280,10 @@ impl BlockStore {
     /// blocks are being fetched ahead.
     pub fn fetch_ahead(&self, place: BlockPlace) {
         let shared = &*self.shared;
+        let cluster = shared.cluster.as_ref();
+        if cluster.is_some_and(|cluster| cluster.has_own(&place.hash)) {
+            return;
+        }
         let mut state = shared.lock();
         let is_wanted = !state.local.contains(&place.hash)
             && state.flights.ahead_count() < MOST_AHEAD
@@ -290,8 +330,12 @@ impl BlockStore {
     pub fn counters(&self) -> StoreCounters {
         let shared = &*self.shared;
         let state = shared.lock();
-        let (frames, bytes) = (state.local.frames(), state.local.bytes());
+        let (mut frames, mut bytes) = (state.local.frames(), state.local.bytes());
         drop(state);
+        let cluster = shared.cluster.as_ref();
+        if let Some(own) = cluster.and_then(|cluster| cluster.own_memory()) {
+            (frames, bytes) = (own.frames, own.bytes);
+        }
         shared
             .counts
             .snapshot(shared.settings.local_bytes, frames, bytes)
@@ -364,6 +408,9 @@ impl Shared {
             Err(error) => {
                 self.counts.count_failure(error);
                 self.complaints.failed(place, error, path);
+                if let Some(cluster) = &self.cluster {
+                    cluster.failed(&place.hash);
+                }
             }
         }
         let now_ms = self.now_ms();
