@@ -9,13 +9,18 @@
 //! its [`hold`], or names a host that has the block, or that fetches it. Otherwise the fetch reads the
 //! [`store::BlockOrigin`], which is a [`source::BlockSource`] here, and gives the block to its home.
 //!
-//! Rooms, from the top; each uses only those after it: `run`, `metrics`, `mount`, `status`, `peer`, `config`,
-//! `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
+//! With a recruiter, [`link`] receives the members and the epochs' weights, [`global`] decides by
+//! `policy::global` where blocks are, and this host's part of them is in leases of its own memory server.
+//!
+//! Rooms, from the top; each uses only those after it: `run`, `metrics`, `mount`, `status`, `link`, `peer`,
+//! `config`, `global`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
 
 pub mod catalog;
 pub mod config;
 pub mod directory;
+pub mod global;
 pub mod hold;
+pub mod link;
 pub mod metrics;
 pub mod mount;
 pub mod peer;

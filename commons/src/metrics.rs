@@ -1,13 +1,13 @@
 //! Metrics of the service, as OpenMetrics text (docs/commons.md lists names and units).
 
-use crate::status::ServiceStatus;
+use crate::status::{GlobalStatus, ServiceStatus};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 
 /// Media type of the OpenMetrics text format.
@@ -79,6 +79,9 @@ impl Collector for ServiceSeries {
         ] {
             ConstGauge::new(count as f64).encode(family.encode_family(&[("kind", kind)])?)?;
         }
+        if let Some(global) = &status.global {
+            encode_global(global, &mut encoder)?;
+        }
         let help = "1 if the member is asked for blocks, else 0";
         let mut family = encoder.encode_descriptor("peer_asked", help, None, gauge)?;
         for peer in &status.peers {
@@ -96,9 +99,44 @@ impl Collector for ServiceSeries {
     }
 }
 
+fn encode_global(global: &GlobalStatus, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let gauge = MetricType::Gauge;
+    let help = "1 if the recruiter is linked, else 0";
+    let mut family = encoder.encode_descriptor("linked", help, None, gauge)?;
+    for link in &global.links {
+        let labels = [("recruiter", link.recruiter.as_str())];
+        let value = ConstGauge::new(f64::from(u8::from(link.is_linked)));
+        value.encode(family.encode_family(&labels)?)?;
+    }
+    let epoch = &global.epoch;
+    for (name, help, value) in [
+        ("epoch", "Number of the epoch in force", epoch.number),
+        ("weight", "Weight of this host, in blocks", epoch.own_weight),
+        (
+            "leased_bytes",
+            "Leases of this host's memory for blocks",
+            global.pool.leased_bytes,
+        ),
+    ] {
+        let metric = encoder.encode_descriptor(name, help, None, gauge)?;
+        ConstGauge::new(value as f64).encode(metric)?;
+    }
+    if let Some(min_age_ms) = epoch.min_age_ms {
+        let help = "Age from which evicted blocks are dropped";
+        let seconds = Unit::Seconds;
+        let metric = encoder.encode_descriptor("min_age", help, Some(&seconds), gauge)?;
+        ConstGauge::new(min_age_ms as f64 / 1000.0).encode(metric)?;
+    }
+    let help = "Blocks lost with their leases";
+    let metric = encoder.encode_descriptor("lost", help, None, MetricType::Counter)?;
+    ConstCounter::new(global.lost_blocks_count).encode(metric)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::global::EpochStatus;
+    use crate::link::LinkStatus;
     use crate::peer::PeerStatus;
     use crate::store::StoreCounters;
 
@@ -115,6 +153,19 @@ mod tests {
                 ..StoreCounters::default()
             },
             cluster: None,
+            global: Some(GlobalStatus {
+                links: vec![LinkStatus {
+                    recruiter: "https://r".to_owned(),
+                    is_linked: true,
+                    fault: None,
+                }],
+                epoch: EpochStatus {
+                    number: 7,
+                    min_age_ms: Some(72_500),
+                    ..EpochStatus::default()
+                },
+                ..GlobalStatus::default()
+            }),
             peers: vec![PeerStatus {
                 host_id: "0a".to_owned(),
                 is_asked: true,
@@ -127,6 +178,10 @@ mod tests {
             "gleaner_commons_bytes_total{from=\"source\"} 5",
             "gleaner_commons_puts_total{result=\"stored\"} 0",
             "gleaner_commons_peer_asked{host_id=\"0a\"} 1.0",
+            "gleaner_commons_linked{recruiter=\"https://r\"} 1.0",
+            "gleaner_commons_epoch 7.0",
+            "gleaner_commons_min_age_seconds 72.5",
+            "gleaner_commons_lost_total 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }

@@ -1,5 +1,9 @@
 //! Status socket of a mount or of the service, which answers root and the program's own user.
 
+mod global;
+
+pub use global::GlobalStatus;
+
 use crate::peer::{ClusterCounters, PeerStatus};
 use crate::store::StoreCounters;
 use gleaner_paging::nbd::listen_at;
@@ -73,6 +77,8 @@ pub struct ServiceStatus {
     pub counters: StoreCounters,
     /// Figures of the exchange with other members; absent if blocks are not shared.
     pub cluster: Option<ClusterCounters>,
+    /// Links with recruiters, epoch and leases; absent without recruiters.
+    pub global: Option<GlobalStatus>,
     /// States of the other members.
     pub peers: Vec<PeerStatus>,
 }
@@ -248,6 +254,9 @@ impl ServiceStatus {
                 thousands(cluster.puts_without_room_count),
                 thousands(cluster.puts_dropped_count),
             );
+        }
+        if let Some(global) = &self.global {
+            global.write(&mut text);
         }
         for peer in &self.peers {
             let state = match (&peer.fault, peer.is_asked) {

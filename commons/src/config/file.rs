@@ -24,7 +24,9 @@ pub(super) struct ConfigFile {
     pub(super) authority: Option<PathBuf>,
     pub(super) revocation_list: Option<PathBuf>,
     pub(super) members: Vec<String>,
-    pub(super) policy: SharingPolicy,
+    pub(super) recruiters: Vec<String>,
+    pub(super) address: String,
+    pub(super) policy: Option<SharingPolicy>,
     #[serde(deserialize_with = "values::size")]
     pub(super) local: Option<u64>,
     #[serde(deserialize_with = "values::size")]

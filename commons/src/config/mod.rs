@@ -9,7 +9,9 @@ use crate::source::SourceAddress;
 use file::{ConfigFile, MountTable};
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin};
 use gleaner_daemon::folders;
-use gleaner_trust::{ClientPaths, ServerPaths};
+use gleaner_policy::global::settings::MemoryPolicy;
+use gleaner_schemas::commons::is_name;
+use gleaner_trust::{Address, ClientPaths, ServerPaths};
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -27,24 +29,40 @@ const LOCAL_BYTES: u64 = 256 << 20;
 const CONNECTIONS: usize = 4096;
 
 /// Rule by which hosts share blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingPolicy {
     /// Each host reads the source alone.
     None,
     /// The home of a block, found by its hash, keeps a copy of it.
-    #[default]
     Hash,
+    /// A host forwards an evicted block without other copies to a random host, a few times.
+    NChance,
+    /// A host puts an evicted block to the hosts with the oldest blocks, by the recruiters' weights.
+    Gms,
 }
 
 impl SharingPolicy {
     /// Name of the policy in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
+        self.memory_policy().name()
+    }
+
+    /// The same policy of global memory.
+    #[must_use]
+    pub const fn memory_policy(self) -> MemoryPolicy {
         match self {
-            Self::None => "none",
-            Self::Hash => "hash",
+            Self::None => MemoryPolicy::None,
+            Self::Hash => MemoryPolicy::Hash,
+            Self::NChance => MemoryPolicy::NChance,
+            Self::Gms => MemoryPolicy::Gms,
         }
+    }
+
+    /// Returns true if the policy needs members that a recruiter lists.
+    const fn needs_recruiters(self) -> bool {
+        matches!(self, Self::NChance | Self::Gms)
     }
 }
 
@@ -70,6 +88,9 @@ pub struct SharingConfig {
     pub client_paths: ClientPaths,
     /// Source of the list of members.
     pub members: MembershipSource,
+    /// Address that the recruiters tell other members, `HOST:PORT`; `None`: this host's address on the link, with
+    /// the port of `listen`.
+    pub address: Option<String>,
     /// Time for all exchanges about one block with other hosts, except for waiting for a fetch.
     pub peer_timeout: Duration,
     /// Longest wait for another host's fetch of a block.
@@ -85,15 +106,15 @@ pub struct Config {
     pub name: String,
     /// Id of this host; `None` without /etc/machine-id.
     pub host_id: Option<String>,
-    /// Rule by which hosts share blocks; without members it has no effect.
+    /// Rule by which hosts share blocks; without members and recruiters it has no effect.
     pub policy: SharingPolicy,
-    /// Exchange of blocks; `None` under the policy `none` and without members.
+    /// Exchange of blocks; `None` under the policy `none`, and without members and recruiters.
     pub sharing: Option<SharingConfig>,
     /// Loopback address of metrics; `None`: no metrics.
     pub local_listen: Option<SocketAddr>,
     /// Maximum bytes of blocks in local memory.
     pub local_bytes: u64,
-    /// Maximum bytes of other hosts' blocks.
+    /// Maximum bytes of other hosts' blocks; with recruiters, of leases of this host's own memory.
     pub hold_bytes: u64,
     /// True if the kernel caches what was read.
     pub kernel_cache: bool,
@@ -124,7 +145,14 @@ impl Config {
     fn of(file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
         let given_id = file.host_id.clone().filter(|id| !id.is_empty());
         let host_id = given_id.or_else(gleaner_trust::this_host_id);
-        let sharing = sharing(&file, host_id.as_deref(), origin)?;
+        let policy = policy(&file, origin)?;
+        let sharing = sharing(&file, policy, host_id.as_deref(), origin)?;
+        // Leases are bounded by the host's quota as well.
+        let most_held = if file.recruiters.is_empty() {
+            0
+        } else {
+            u64::MAX
+        };
         let default_socket = || Some(folders::runtime()?.join("commons.sock"));
         let socket = file
             .socket
@@ -134,13 +162,13 @@ impl Config {
         Ok(Self {
             name: file.name.unwrap_or_else(|| DAEMON.to_owned()),
             host_id,
-            policy: file.policy,
+            policy,
             sharing,
             local_listen: file
                 .local_listen
                 .unwrap_or_else(|| Some(LOCAL_LISTEN.into())),
             local_bytes: file.local.unwrap_or(LOCAL_BYTES),
-            hold_bytes: file.hold.unwrap_or(0),
+            hold_bytes: file.hold.unwrap_or(most_held),
             kernel_cache: file.kernel_cache.unwrap_or(true),
             allows_others: file.allow_other.unwrap_or(false),
             source_timeout: file.source_timeout.unwrap_or(Duration::from_secs(10)),
@@ -163,18 +191,76 @@ fn resolve(mount: &MountTable, origin: &Origin) -> Result<MountConfig, ConfigErr
     })
 }
 
-fn sharing(
-    file: &ConfigFile,
-    host_id: Option<&str>,
-    origin: &Origin,
-) -> Result<Option<SharingConfig>, ConfigError> {
+/// The configured policy; by default `gms` with recruiters, and `hash` without.
+fn policy(file: &ConfigFile, origin: &Origin) -> Result<SharingPolicy, ConfigError> {
+    let has_recruiters = !file.recruiters.is_empty();
+    let default = if has_recruiters {
+        SharingPolicy::Gms
+    } else {
+        SharingPolicy::Hash
+    };
+    let policy = file.policy.unwrap_or(default);
+    if policy.needs_recruiters() && !has_recruiters {
+        let what = format!(
+            "{} needs the members' ages, which recruiters gather: set the key recruiters",
+            policy.name()
+        );
+        return Err(origin.wrong("policy", what));
+    }
+    Ok(policy)
+}
+
+/// Recruiters of the configuration, or else its members.
+fn membership_source(file: &ConfigFile, origin: &Origin) -> Result<MembershipSource, ConfigError> {
     let mut members = Vec::new();
     for text in &file.members {
         let member = text.parse::<MemberAddress>();
         members.push(member.map_err(|e| origin.wrong("members", e.to_string()))?);
     }
-    let members = MembershipSource::Fixed(members);
-    if members.members().is_empty() {
+    if file.recruiters.is_empty() {
+        return Ok(MembershipSource::Fixed(members));
+    }
+    if !members.is_empty() {
+        let what = "recruiters list the members: leave out members, or recruiters";
+        return Err(origin.wrong("members", what));
+    }
+    if let Some(name) = file.name.as_ref().filter(|name| !is_name(name)) {
+        return Err(origin.wrong("name", format!("{name:?} begins with a dot")));
+    }
+    let mut recruiters = Vec::new();
+    for url in &file.recruiters {
+        let address = Address::parse(url);
+        recruiters.push(address.map_err(|e| origin.wrong("recruiters", e.to_string()))?);
+    }
+    Ok(MembershipSource::Recruiters(recruiters))
+}
+
+/// Address for other members: a host, a colon and a port.
+fn announced_address(file: &ConfigFile, origin: &Origin) -> Result<Option<String>, ConfigError> {
+    let text = file.address.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    // A member's address in a configuration has the same form.
+    let member = format!("{}@{text}", "0".repeat(32)).parse::<MemberAddress>();
+    match member {
+        Ok(member) => Ok(Some(member.address)),
+        Err(_) => Err(origin.wrong(
+            "address",
+            format!("{text:?} is no address for other members: write it like ws1.example:7445"),
+        )),
+    }
+}
+
+fn sharing(
+    file: &ConfigFile,
+    policy: SharingPolicy,
+    host_id: Option<&str>,
+    origin: &Origin,
+) -> Result<Option<SharingConfig>, ConfigError> {
+    let members = membership_source(file, origin)?;
+    let address = announced_address(file, origin)?;
+    if members.members().is_empty() && members.recruiters().is_empty() {
         return Ok(None);
     }
     let host_id = host_id.ok_or_else(|| {
@@ -183,8 +269,10 @@ fn sharing(
             "there is no /etc/machine-id: set the id of this host",
         )
     })?;
-    Membership::new(&members, host_id).map_err(|e| origin.wrong("members", e.to_string()))?;
-    if file.policy == SharingPolicy::None {
+    if members.recruiters().is_empty() {
+        Membership::new(&members, host_id).map_err(|e| origin.wrong("members", e.to_string()))?;
+    }
+    if policy == SharingPolicy::None {
         return Ok(None);
     }
     // Certificate that `gleaner-agent enroll` received; a host has only one certificate.
@@ -209,6 +297,7 @@ fn sharing(
             authority,
         },
         members,
+        address,
         peer_timeout: file.peer_timeout.unwrap_or(Duration::from_millis(50)),
         fetch_wait: file.fetch_wait.unwrap_or(Duration::from_millis(500)),
         connections_limit: file.connections_limit.unwrap_or(CONNECTIONS),
@@ -254,6 +343,8 @@ mod tests {
                 .is_none()
         );
         assert!(load(socket).unwrap().sharing.is_none());
+        let wrong = load(&format!("{text}policy = \"gms\"")).unwrap_err();
+        assert!(wrong.contains("recruiters"), "{wrong}");
         let alien = load(&format!(
             "{socket}host_id = \"{}\"\n{members}",
             "0c".repeat(16)
@@ -268,5 +359,44 @@ mod tests {
         assert_eq!(mounts[0].folder, Path::new("/mnt/a"));
         let wrong = load(&format!("{socket}{mount}sauce = \"/srv/a\"")).unwrap_err();
         assert!(wrong.contains("unknown field"), "{wrong}");
+    }
+
+    #[test]
+    fn recruiters_replace_members_and_choose_gms() {
+        let own = "0a".repeat(16);
+        let text = format!(
+            "socket = \"/x\"\nhost_id = \"{own}\"\nrecruiters = [\"https://r.example:7444\"]\n"
+        );
+        let config = load(&text).unwrap();
+        let sharing = config.sharing.unwrap();
+        assert_eq!(config.policy, SharingPolicy::Gms);
+        assert_eq!(config.hold_bytes, u64::MAX);
+        assert_eq!(sharing.members.recruiters().len(), 1);
+        assert_eq!(sharing.address, None);
+        let more = |line: &str| load(&format!("{text}{line}"));
+        for policy in ["none", "hash", "n-chance", "gms"] {
+            let config = more(&format!("policy = \"{policy}\"")).unwrap();
+            assert_eq!(config.policy.name(), policy);
+            assert_eq!(config.sharing.is_some(), policy != "none");
+        }
+        let sharing = more("address = \"ws1.example:7445\"").unwrap().sharing;
+        assert_eq!(
+            sharing.unwrap().address.as_deref(),
+            Some("ws1.example:7445")
+        );
+        for (line, words) in [
+            ("policy = \"exact\"", "unknown variant"),
+            ("address = \"ws1\"", "write it like"),
+            ("name = \".x\"", "begins with a dot"),
+            (
+                "members = [\"0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b@b:1\"]",
+                "list the members",
+            ),
+        ] {
+            let wrong = more(line).unwrap_err();
+            assert!(wrong.contains(words), "{wrong}");
+        }
+        let clear = load("socket = \"/x\"\nrecruiters = [\"http://r.example:7444\"]").unwrap_err();
+        assert!(clear.contains("https://"), "{clear}");
     }
 }

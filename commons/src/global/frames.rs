@@ -60,6 +60,11 @@ impl Frames {
         self.own_frames.saturating_add(leased - leased / 8)
     }
 
+    /// Number of blocks that fit in leases: this host's share of the homes under the policy `hash`.
+    pub(super) fn lent(&self) -> u32 {
+        self.limit() - self.own_frames.min(self.limit())
+    }
+
     /// Number of blocks in the service's own memory, and in leases.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.memory.frames(), self.leased.len() as u64)

@@ -153,6 +153,12 @@ impl GlobalMemory {
         self.step(&mut state, &Event::Frames(limit), None);
     }
 
+    /// Number of blocks that fit in this host's leases.
+    #[must_use]
+    pub fn lent_frames(&self) -> u32 {
+        self.lock().frames.lent()
+    }
+
     /// Figures of the memory now.
     #[must_use]
     pub fn counts(&self) -> MemoryCounts {

@@ -300,7 +300,7 @@ impl Exchange {
         let headers = [(AGE, age.as_str()), (CHANCES, chances.as_str())];
         let block = (&evicted.hash, &block);
         let answer = self.client.put(member, block, &headers, PUT_TIMEOUT);
-        let fault = |fault| self.peers.failed(evicted.to, &fault);
+        let fault = |fault: PeerFault| self.peers.failed(evicted.to, &fault);
         answer.map_err(fault).ok()
     }
 

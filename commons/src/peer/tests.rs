@@ -193,6 +193,7 @@ impl Deployment {
             server_paths: self.server_paths(OWN),
             client_paths: self.client_paths(OWN),
             members: MembershipSource::Fixed(members.to_vec()),
+            address: None,
             peer_timeout: LONG,
             fetch_wait: Duration::from_millis(500),
             connections_limit: 1,

@@ -6,6 +6,7 @@ use crate::mount::MountError;
 use crate::peer::ClusterError;
 use crate::source::SourceError;
 use gleaner_daemon::config::ConfigError;
+use gleaner_paging::borrow::BorrowError;
 use gleaner_trust::TrustError;
 use std::io;
 use std::net::SocketAddr;
@@ -36,6 +37,9 @@ pub enum RunError {
     /// The exchange with other members cannot start.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// The recruiters cannot be asked for leases.
+    #[error(transparent)]
+    Borrow(#[from] BorrowError),
     /// An address cannot be bound.
     #[error("cannot listen on {address}: {source}")]
     Listen {

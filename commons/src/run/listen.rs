@@ -3,7 +3,7 @@
 use super::RunError;
 use crate::config::SharingConfig;
 use crate::metrics::{self, OPENMETRICS};
-use crate::peer::BlockServer;
+use crate::peer::Door;
 use crate::status::ServiceStatus;
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -35,9 +35,10 @@ fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
     move |source| RunError::Listen { address, source }
 }
 
-/// Serves the other members in the background; returns a description of the listener.
+/// Serves the other members in the background by `router`, to the callers that `door` admits. Returns a
+/// description of the listener.
 pub(super) async fn members(
-    server: Arc<BlockServer>,
+    (router, door): (Router, Arc<Door>),
     trust: Arc<ServerTrust>,
     settings: &SharingConfig,
 ) -> Result<String, RunError> {
@@ -50,9 +51,8 @@ pub(super) async fn members(
         |error| eprintln!("gleaner-commons: continues with its present certificates: {error}"),
     );
     tokio::spawn(following);
-    let router = server.router();
     let limits = limits(settings.connections_limit);
-    tokio::spawn(serve(socket, Some(trust), limits, server, router));
+    tokio::spawn(serve(socket, Some(trust), limits, door, router));
     Ok(format!("listening on https://{address}"))
 }
 

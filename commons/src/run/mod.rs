@@ -2,20 +2,24 @@
 //! with other hosts.
 
 mod error;
+mod leasing;
 mod listen;
+mod recruited;
 
 pub use error::RunError;
 
 use crate::catalog::Catalog;
 use crate::config::{Config, SharingConfig};
-use crate::directory::Membership;
+use crate::directory::{Membership, MembershipSource};
 use crate::mount::{FETCHERS, MountSettings, MountedFolder, check_mount_point};
-use crate::peer::{BlockServer, Cluster};
+use crate::peer::{BlockServer, Cluster, Door, NodeServer};
 use crate::source::{BlockSource, MountSources};
 use crate::status::{self, ServiceMount, ServiceStatus};
 use crate::store::{BlockStore, ClusterMemory, StoreSettings};
+use axum::Router;
 use gleaner_daemon::listen::{Signals, allow_descriptors, until_ended};
 use gleaner_trust::{ClientTrust, ServerTrust};
+use recruited::Recruited;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,6 +57,7 @@ pub fn run(path: Option<&Path>) -> Result<(), RunError> {
     }));
     let ended = end(mounted);
     let _ = fs::remove_file(&service.config.socket); // it is of no more use
+    service.end();
     runtime.shutdown_timeout(PARTING);
     ended
 }
@@ -76,9 +81,17 @@ struct Service {
 
 /// Exchange with other members.
 struct Sharing {
-    cluster: Arc<Cluster>,
+    members: SharedMembers,
     server_trust: Arc<ServerTrust>,
     client_trust: Arc<ClientTrust>,
+}
+
+/// Members of the commons, and the part of this host.
+enum SharedMembers {
+    /// Members of a fixed list, and homes of blocks.
+    Fixed(Arc<Cluster>),
+    /// Members that recruiters list, and this host's node of global memory.
+    Recruited(Recruited),
 }
 
 impl Sharing {
@@ -88,22 +101,56 @@ impl Sharing {
         runtime: &Runtime,
     ) -> Result<Self, RunError> {
         let own_id = config.host_id.as_deref().unwrap_or_default();
-        let membership = Membership::new(&sharing.members, own_id)?;
         let server_trust = ServerTrust::load(&sharing.server_paths)?;
         let client_trust = ClientTrust::load(&sharing.client_paths)?;
-        let cluster = Cluster::start(
-            &config.name,
-            membership,
-            sharing,
-            config.hold_bytes,
-            Arc::clone(&client_trust),
-            runtime.handle().clone(),
-        )?;
+        let trust = Arc::clone(&client_trust);
+        let runtime = runtime.handle();
+        let members = match &sharing.members {
+            MembershipSource::Fixed(_) => {
+                let membership = Membership::new(&sharing.members, own_id)?;
+                SharedMembers::Fixed(Cluster::start(
+                    &config.name,
+                    membership,
+                    sharing,
+                    config.hold_bytes,
+                    trust,
+                    runtime.clone(),
+                )?)
+            }
+            MembershipSource::Recruiters(recruiters) => {
+                let recruited =
+                    Recruited::start(config, (sharing, recruiters), own_id, trust, runtime)?;
+                SharedMembers::Recruited(recruited)
+            }
+        };
         Ok(Self {
-            cluster,
+            members,
             server_trust,
             client_trust,
         })
+    }
+
+    /// Memory of the other members, for the store.
+    fn cluster_memory(&self) -> Arc<dyn ClusterMemory> {
+        match &self.members {
+            SharedMembers::Fixed(cluster) => Arc::<Cluster>::clone(cluster),
+            SharedMembers::Recruited(recruited) => recruited.cluster_memory(),
+        }
+    }
+
+    /// Routes for the other members, and the callers that are served.
+    fn routes(&self, commons: &str, store: &Arc<BlockStore>) -> (Router, Arc<Door>) {
+        match &self.members {
+            SharedMembers::Fixed(cluster) => {
+                let (cluster, store) = (Arc::clone(cluster), Arc::clone(store));
+                let server = Arc::new(BlockServer::new(commons, cluster, store));
+                (server.router(), server.door())
+            }
+            SharedMembers::Recruited(recruited) => {
+                let server = Arc::new(NodeServer::new(commons, recruited.exchange()));
+                (server.router(), server.door())
+            }
+        }
     }
 }
 
@@ -122,9 +169,7 @@ impl Service {
         let sharing = config.sharing.as_ref();
         let sharing = sharing.map(|sharing| Sharing::start(&config, sharing, runtime));
         let sharing = sharing.transpose()?;
-        let cluster = sharing
-            .as_ref()
-            .map(|sharing| Arc::<Cluster>::clone(&sharing.cluster) as Arc<dyn ClusterMemory>);
+        let cluster = sharing.as_ref().map(Sharing::cluster_memory);
         let settings = StoreSettings {
             local_bytes: config.local_bytes,
             fetchers: FETCHERS,
@@ -153,10 +198,9 @@ impl Service {
         status::listen(socket, move || service.status()).map_err(failed)?;
         let mut listening = Vec::new();
         if let (Some(sharing), Some(settings)) = (&self.sharing, &self.config.sharing) {
-            let cluster = Arc::clone(&sharing.cluster);
-            let server = BlockServer::new(&self.config.name, cluster, Arc::clone(&self.store));
+            let routes = sharing.routes(&self.config.name, &self.store);
             let trust = Arc::clone(&sharing.server_trust);
-            let members = listen::members(Arc::new(server), trust, settings);
+            let members = listen::members(routes, trust, settings);
             listening.push(runtime.block_on(members)?);
             runtime.spawn(listen::follow_client_files(Arc::clone(
                 &sharing.client_trust,
@@ -210,15 +254,34 @@ impl Service {
             files_count: catalog.totals().files,
             files_bytes: catalog.totals().bytes,
         });
-        let cluster = self.sharing.as_ref().map(|sharing| &sharing.cluster);
+        let members = self.sharing.as_ref().map(|sharing| &sharing.members);
+        let (cluster, global, peers) = match members {
+            None => (None, None, Vec::new()),
+            Some(SharedMembers::Fixed(cluster)) => {
+                (Some(cluster.counters()), None, cluster.peers())
+            }
+            Some(SharedMembers::Recruited(recruited)) => {
+                let (cluster, global) = recruited.status();
+                (Some(cluster), Some(global), recruited.exchange().peers())
+            }
+        };
         ServiceStatus {
             commons: self.config.name.clone(),
             host_id: self.config.host_id.clone(),
             policy: self.config.policy.name().to_owned(),
             mounts: mounts.collect(),
             counters: self.store.counters(),
-            cluster: cluster.map(|cluster| cluster.counters()),
-            peers: cluster.map(|cluster| cluster.peers()).unwrap_or_default(),
+            cluster,
+            global,
+            peers,
+        }
+    }
+
+    /// Returns the leases of this host's memory.
+    fn end(&self) {
+        let members = self.sharing.as_ref().map(|sharing| &sharing.members);
+        if let Some(SharedMembers::Recruited(recruited)) = members {
+            recruited.end();
         }
     }
 }
