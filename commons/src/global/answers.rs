@@ -4,9 +4,9 @@ use super::{ArrivingBlock, BlockData, Consequence, GlobalMemory, State};
 use crate::catalog::Hash;
 use crate::directory::uid;
 use crate::store::{Block, checked};
+use gleaner_policy::global::NodeId;
 use gleaner_policy::global::directory::Holder;
 use gleaner_policy::global::message::{Event, Message};
-use gleaner_policy::global::NodeId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
@@ -126,9 +126,7 @@ impl GlobalMemory {
         let block = data.read(hash);
         let mut state = self.lock();
         let lost = match &block {
-            Some(block) => state
-                .frames
-                .promote(hash, Arc::clone(block), self.now_ms()),
+            Some(block) => state.frames.promote(hash, Arc::clone(block), self.now_ms()),
             None => state.frames.lost(),
         };
         self.lose(&mut state, lost);

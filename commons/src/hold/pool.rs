@@ -78,7 +78,8 @@ impl LeasePool {
         PoolCounters {
             leases_count: leases.len() as u64,
             leased_bytes: sum(&Lease::slots) * BLOCK_BYTES,
-            leased_used_bytes: sum(&|lease: &Lease| lease.slots() - lease.free_slots()) * BLOCK_BYTES,
+            leased_used_bytes: sum(&|lease: &Lease| lease.slots() - lease.free_slots())
+                * BLOCK_BYTES,
         }
     }
 

@@ -103,7 +103,11 @@ mod tests {
     #[test]
     fn changes_follow_a_complete_list_and_the_last_members_stay_without_a_recruiter() {
         let mut lists = MemberLists::new(1);
-        assert!(lists.change(0, change(true, &[(1, 1), (2, 1)], &[])).is_some());
+        assert!(
+            lists
+                .change(0, change(true, &[(1, 1), (2, 1)], &[]))
+                .is_some()
+        );
         assert!(lists.change(0, change(false, &[(3, 1)], &[1])).is_some());
         assert_eq!(known(&lists), [(2, 1), (3, 1)]);
         assert!(lists.change(0, change(false, &[(3, 1)], &[1])).is_none());

@@ -98,7 +98,10 @@ impl RecruiterLinks {
         if let Some(status) = state.statuses.get_mut(number) {
             status.is_linked = true;
             if status.fault.take().is_some() {
-                eprintln!("gleaner-commons: linked with recruiter {}", status.recruiter);
+                eprintln!(
+                    "gleaner-commons: linked with recruiter {}",
+                    status.recruiter
+                );
             }
         }
     }

@@ -69,7 +69,8 @@ impl RecruiterLink {
                 _ => None,
             };
             let asked_ms = asked_ms.map(|ms| ms.clamp(0, LONGEST_ASKED_MS).unsigned_abs());
-            self.links.unlinked(self.number, one_line(&fault.to_string()));
+            self.links
+                .unlinked(self.number, one_line(&fault.to_string()));
             sleep(backoff.next(asked_ms.map(Duration::from_millis))).await;
         }
     }

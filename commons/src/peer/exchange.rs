@@ -219,8 +219,7 @@ impl Exchange {
         }
         match answer {
             BlockAnswer::Found(block) => {
-                self.memory
-                    .arrived(to, (hash, &block), is_moved, request);
+                self.memory.arrived(to, (hash, &block), is_moved, request);
                 Some(block)
             }
             BlockAnswer::Missing => {
@@ -252,16 +251,14 @@ impl Exchange {
         }
         match answer {
             (BlockAnswer::Found(block), is_moved) => {
-                self.memory
-                    .arrived(to, (hash, &block), is_moved, request);
+                self.memory.arrived(to, (hash, &block), is_moved, request);
                 Some(block)
             }
             (BlockAnswer::Elsewhere(host_id), _) => {
                 // Only members are asked, whatever the answer names.
                 let holder = membership.of_host(&host_id)?;
                 let is_other = holder.node != to && holder.node != membership.own();
-                is_other
-                    .then(|| self.ask_holder(holder.node, hash, request, (until, deadline)))?
+                is_other.then(|| self.ask_holder(holder.node, hash, request, (until, deadline)))?
             }
             (BlockAnswer::Missing, _) => {
                 self.memory.missed(to, hash, request);

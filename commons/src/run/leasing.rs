@@ -3,8 +3,8 @@
 use crate::global::GlobalMemory;
 use crate::hold::LeaseKeeper;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 

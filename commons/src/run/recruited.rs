@@ -83,13 +83,8 @@ impl Recruited {
             address: sharing.address.clone(),
             port: sharing.listen.port(),
         };
-        let links = RecruiterLinks::start(
-            recruiters,
-            identity,
-            Arc::clone(&exchange),
-            trust,
-            runtime,
-        );
+        let links =
+            RecruiterLinks::start(recruiters, identity, Arc::clone(&exchange), trust, runtime);
         Ok(Self {
             exchange,
             links,

@@ -1,0 +1,205 @@
+//! A host's node without a network: the test is the other hosts. Without leases, blocks of other hosts are in
+//! unused own memory.
+
+use super::*;
+use crate::catalog::BLOCK_BYTES;
+use crate::hold::LeasePool;
+use gleaner_policy::global::age::CLASSES;
+use gleaner_policy::global::directory::Stamp;
+use gleaner_policy::global::members::Member;
+use gleaner_schemas::commons::Weights;
+
+const OWN: NodeId = 1;
+const OTHER: NodeId = 2;
+
+/// Node of this host with room for so many blocks, among the members.
+fn memory(frames: u64, members: &[NodeId]) -> (GlobalMemory, PostQueues) {
+    let (posts, queues) = Posts::new();
+    let pool = LeasePool::start().unwrap();
+    let bytes = frames * BLOCK_BYTES;
+    let memory = GlobalMemory::new((OWN, 1), Settings::default(), bytes, pool, posts);
+    memory.change_members(list(members));
+    (memory, queues)
+}
+
+fn list(nodes: &[NodeId]) -> Members {
+    let member = |node: &NodeId| Member {
+        node: *node,
+        generation: 1,
+        frames: 0,
+    };
+    Members::new(nodes.iter().map(member).collect(), 0)
+}
+
+/// Blocks whose directory entries this host has, if there is another member.
+fn blocks() -> impl Iterator<Item = (Hash, Block)> {
+    let members = list(&[OWN, OTHER]);
+    let all = (0_u64..).map(|number| {
+        let bytes = number.to_le_bytes().to_vec();
+        (Hash::from(blake3::hash(&bytes)), Arc::new(bytes))
+    });
+    all.filter(move |(hash, _)| members.owner(uid(hash)) == Some(OWN))
+}
+
+fn load(memory: &GlobalMemory, (hash, block): &(Hash, Block)) {
+    assert!(matches!(memory.begin_read(hash), ReadStep::Load));
+    memory.loaded(hash, block);
+}
+
+fn reader(stamps: u32) -> Holder {
+    let next = |stamp: Stamp, _| stamp.next(false);
+    Holder {
+        node: OTHER,
+        generation: 1,
+        stamp: (0..stamps).fold(Stamp::default(), next),
+    }
+}
+
+fn weights(epoch: u64, min_age_ms: Option<u64>) -> Weights {
+    Weights {
+        epoch,
+        initiator: 99,
+        length_ms: 10_000,
+        min_age_ms,
+        targets: vec![(OTHER, 10)],
+        quota_bytes: Some(1 << 30),
+        ..Weights::default()
+    }
+}
+
+#[test]
+fn blocks_are_used_until_the_oldest_leaves() {
+    let (memory, _queues) = memory(2, &[OWN]);
+    let blocks: Vec<_> = blocks().take(3).collect();
+    for block in &blocks {
+        assert!(memory.use_block(&block.0).is_none());
+        load(&memory, block);
+        assert_eq!(memory.use_block(&block.0).unwrap().0, block.1);
+    }
+    let has: Vec<_> = blocks.iter().map(|(hash, _)| memory.has(hash)).collect();
+    assert_eq!(has, [false, true, true]);
+    let counts = memory.counts();
+    assert_eq!((counts.own_frames, counts.own_bytes), (2, 16));
+    assert_eq!((counts.directory_entries, counts.lost_blocks), (2, 0));
+}
+
+#[test]
+fn a_block_without_a_source_may_be_read_again() {
+    let (memory, _queues) = memory(2, &[OWN]);
+    let block = blocks().next().unwrap();
+    for _ in 0..2 {
+        assert!(matches!(memory.begin_read(&block.0), ReadStep::Load));
+        memory.failed(&block.0);
+    }
+    load(&memory, &block);
+    assert!(memory.has(&block.0));
+}
+
+#[test]
+fn another_host_waits_for_this_hosts_fetch() {
+    let (memory, _queues) = memory(2, &[OWN, OTHER]);
+    let (hash, block) = blocks().next().unwrap();
+    assert!(matches!(memory.begin_read(&hash), ReadStep::Load));
+    let Reply::UnderWay(mut waiting) = memory.serve(&hash, reader(1), false) else {
+        panic!("no wait");
+    };
+    assert!(waiting.try_recv().is_err());
+    memory.loaded(&hash, &block);
+    let (data, is_moved) = waiting.try_recv().unwrap().unwrap();
+    assert_eq!((data.read(&hash), is_moved), (Some(block), false));
+    // A host that is named as a holder, and that has nothing, says so; the source of this one failed.
+    let (hash, _) = blocks().nth(1).unwrap();
+    assert!(matches!(
+        memory.serve(&hash, reader(2), true),
+        Reply::Missing
+    ));
+    assert!(matches!(memory.begin_read(&hash), ReadStep::Load));
+    let Reply::UnderWay(mut waiting) = memory.serve(&hash, reader(3), true) else {
+        panic!("no wait");
+    };
+    memory.failed(&hash);
+    assert!(waiting.try_recv().unwrap().is_none());
+}
+
+#[test]
+fn the_directory_names_the_other_holder() {
+    let (memory, queues) = memory(2, &[OWN, OTHER]);
+    let (hash, block) = blocks().next().unwrap();
+    assert!(matches!(
+        memory.serve(&hash, reader(1), false),
+        Reply::Missing
+    ));
+    let ReadStep::Ask {
+        to,
+        request,
+        is_forwarded: true,
+    } = memory.begin_read(&hash)
+    else {
+        panic!("the other host is entered as a holder");
+    };
+    assert_eq!(to, OTHER);
+    memory.arrived(OTHER, (&hash, &block), true, request);
+    assert_eq!(memory.use_block(&hash).unwrap().0, block);
+    assert!(queues.puts.try_recv().is_err());
+}
+
+#[test]
+fn blocks_of_other_hosts_are_stored_if_they_are_those_of_the_hash() {
+    let (memory, _queues) = memory(1, &[OWN, OTHER]);
+    let blocks: Vec<_> = blocks().take(2).collect();
+    let put = |number: usize, bytes: &Block, age_ms| {
+        let bytes = Vec::clone(bytes);
+        memory.receive_put(OTHER, &blocks[number].0, bytes, (age_ms, 0))
+    };
+    assert_eq!(put(0, &blocks[1].1, 5), PutResult::Differs);
+    assert_eq!(put(0, &blocks[0].1, 5), PutResult::Stored);
+    assert_eq!(put(0, &blocks[0].1, 5), PutResult::Known);
+    // The only frame has a younger block.
+    assert_eq!(put(1, &blocks[1].1, 1 << 40), PutResult::NoRoom);
+    assert_eq!(memory.counts().global_frames, 1);
+    // The block moves to a reader that the directory sends here.
+    let Reply::Found(data, true) = memory.serve(&blocks[0].0, reader(1), true) else {
+        panic!("no block");
+    };
+    assert_eq!(data.read(&blocks[0].0).as_ref(), Some(&blocks[0].1));
+    assert!(!memory.has(&blocks[0].0));
+}
+
+#[test]
+fn evicted_blocks_go_where_the_weights_say() {
+    let (memory, queues) = memory(1, &[OWN, OTHER]);
+    let blocks: Vec<_> = blocks().take(5).collect();
+    let mut put = || queues.puts.try_recv().ok().map(|put| (put.to, put.hash));
+    load(&memory, &blocks[0]);
+    load(&memory, &blocks[1]);
+    assert_eq!(put(), None, "there are no weights");
+    memory.accept(&weights(5, None), |_| true);
+    load(&memory, &blocks[2]);
+    assert_eq!(put(), Some((OTHER, blocks[1].0)));
+    memory.accept(&weights(6, None), |node| node != OTHER);
+    load(&memory, &blocks[3]);
+    assert_eq!(put(), None, "the other host is no target");
+    memory.accept(&weights(7, Some(0)), |_| true);
+    load(&memory, &blocks[4]);
+    assert_eq!(put(), None, "the block is older than the minimum age");
+    assert_eq!(
+        (memory.epoch().number, memory.quota_bytes()),
+        (7, Some(1 << 30))
+    );
+}
+
+#[test]
+fn each_epoch_is_reported_once() {
+    let (memory, _queues) = memory(4, &[OWN]);
+    load(&memory, &blocks().next().unwrap());
+    let summary = memory.report(3, 99).unwrap();
+    assert_eq!((summary.epoch, summary.free_frames), (3, 3));
+    assert_eq!(summary.classes.len(), CLASSES);
+    assert_eq!(summary.classes.iter().sum::<u32>(), 1);
+    assert_eq!(memory.report(3, 99), None);
+    assert_eq!(memory.reported_epoch(), (3, 99));
+    memory.accept(&weights(3, None), |_| true);
+    let epoch = memory.epoch();
+    assert_eq!((epoch.number, epoch.min_age_ms), (3, None));
+    assert_eq!(epoch.targets, [(OTHER, 10)]);
+}
