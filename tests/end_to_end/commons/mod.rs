@@ -5,6 +5,7 @@ mod http;
 mod https;
 mod lifetime;
 mod mounted;
+mod recruited;
 mod server;
 mod shared;
 mod stage;

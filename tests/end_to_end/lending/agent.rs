@@ -20,13 +20,13 @@ const TURN: Duration = Duration::from_millis(5);
 /// Time at which the owner left; `None`: the owner is present.
 type AwaySince = Arc<Mutex<Option<i64>>>;
 
-pub(super) struct Agent {
+pub(crate) struct Agent {
     away: AwaySince,
 }
 
 impl Agent {
     /// Starts a thread that listens on the socket until the test ends.
-    pub(super) fn start(socket: &Path) -> Self {
+    pub(crate) fn start(socket: &Path) -> Self {
         let listener = UnixListener::bind(socket).unwrap();
         let away: AwaySince = Arc::new(Mutex::new(Some(now_ms() - 3_600_000)));
         let shared = away.clone();
@@ -39,11 +39,11 @@ impl Agent {
         Self { away }
     }
 
-    pub(super) fn owner_returns(&self) {
+    pub(crate) fn owner_returns(&self) {
         *self.away.lock().unwrap() = None;
     }
 
-    pub(super) fn owner_leaves(&self) {
+    pub(crate) fn owner_leaves(&self) {
         self.away.lock().unwrap().get_or_insert_with(now_ms);
     }
 }

@@ -1,6 +1,6 @@
 //! Memory lent between real daemons: recruiters, memory servers, and agents that the test controls.
 
-mod agent;
+pub(crate) mod agent;
 mod borrowed;
 mod chaos;
 mod clerk;
