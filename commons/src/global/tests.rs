@@ -169,7 +169,7 @@ fn blocks_of_other_hosts_are_stored_if_they_are_those_of_the_hash() {
 fn evicted_blocks_go_where_the_weights_say() {
     let (memory, queues) = memory(1, &[OWN, OTHER]);
     let blocks: Vec<_> = blocks().take(5).collect();
-    let mut put = || queues.puts.try_recv().ok().map(|put| (put.to, put.hash));
+    let put = || queues.puts.try_recv().ok().map(|put| (put.to, put.hash));
     load(&memory, &blocks[0]);
     load(&memory, &blocks[1]);
     assert_eq!(put(), None, "there are no weights");

@@ -188,7 +188,7 @@ mod tests {
         for wrong in ["", "1", "1.x", "-1.1", "1.4294967296"] {
             assert_eq!(parse_reader(5, wrong), None, "{wrong}");
         }
-        let uid = Uid::shared(0xff << 120 | 7);
+        let uid = Uid::shared((0xff << 120) | 7);
         let messages = [
             Message::Gone { uid, holder },
             Message::Moved { uid, holder },

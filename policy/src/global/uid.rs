@@ -82,7 +82,7 @@ mod tests {
     fn private_pages_name_their_node() {
         assert_eq!(Uid::private(7, 9).user(), Some(7));
         assert_eq!(Uid::shared(9).user(), None);
-        assert_eq!(Uid::shared(9 << 64 | 7).number(), 9 << 64 | 7);
+        assert_eq!(Uid::shared((9 << 64) | 7).number(), (9 << 64) | 7);
         assert_ne!(Uid::private(7, 9).hash(), Uid::private(8, 9).hash());
         assert_eq!(Uid::shared(u128::MAX >> 32).user(), None);
     }
