@@ -8,8 +8,10 @@ use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES}
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Largest size of a lease.
+/// Size of a lease, unless there would be too many: each lease has connections of its own.
 const LEASE_BYTES: u64 = 64 << 20;
+/// Number of leases above which they are larger.
+const MANY_LEASES: u64 = 16;
 /// Term of a lease; it leaves time to repeat failed renewals. After it, leases of a killed service end.
 const TERM_MS: i64 = 35_000;
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -107,7 +109,8 @@ impl LeaseKeeper {
             }
             return self.remove_ended();
         }
-        let room_bytes = (allowed_bytes - leased_bytes).min(LEASE_BYTES);
+        let lease_bytes = LEASE_BYTES.max(allowed_bytes / MANY_LEASES);
+        let room_bytes = (allowed_bytes - leased_bytes).min(lease_bytes);
         let bytes = room_bytes - room_bytes % SLAB_BYTES;
         let last_slots = self.kept.last().map_or(0, |kept| kept.lease.slots());
         let is_filling = self.kept.is_empty() || self.pool.free_slots() < last_slots / 2;

@@ -8,21 +8,31 @@ use gleaner_paging::nbd::client::{Source, Wire, connect};
 use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Timeout of one request. The memory server is on this machine.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Number of unused connections that are kept.
-const MOST_IDLE: usize = 4;
+/// Most connections of one lease. A memory server limits those of one client, and a refused one ends its lease.
+const MOST_WIRES: usize = 2;
 
 /// A granted lease.
 pub(super) struct Lease {
     source: Source,
     slots: u32,
     free: Mutex<Vec<u32>>,
-    idle: Mutex<Vec<Wire>>,
+    wires: Mutex<Wires>,
+    /// Signals that a connection is idle, or was closed.
+    has_wire: Condvar,
     is_over: AtomicBool,
+}
+
+/// Connections of a lease.
+#[derive(Default)]
+struct Wires {
+    idle: Vec<Wire>,
+    /// Number of connections, idle and in use.
+    count: usize,
 }
 
 impl Lease {
@@ -33,7 +43,8 @@ impl Lease {
             source,
             slots,
             free: Mutex::new((0..slots).rev().collect()),
-            idle: Mutex::default(),
+            wires: Mutex::default(),
+            has_wire: Condvar::new(),
             is_over: AtomicBool::new(false),
         }
     }
@@ -63,7 +74,7 @@ impl Lease {
         let _ = self.transfer(Command::Read, 0, &mut [0; 512]); // a failure ends the lease
     }
 
-    fn take(self: &Arc<Self>) -> Option<u32> {
+    fn take(&self) -> Option<u32> {
         let mut free = lock(&self.free);
         if self.is_over() { None } else { free.pop() }
     }
@@ -81,17 +92,46 @@ impl Lease {
     }
 
     fn try_transfer(&self, command: Command, offset: u64, data: &mut [u8]) -> io::Result<()> {
-        let idle = lock(&self.idle).pop();
-        let mut wire = match idle {
-            Some(wire) => wire,
-            None => self.connect()?,
+        let idle = self.wire();
+        let work = || {
+            let mut wire = match idle {
+                Some(wire) => wire,
+                None => self.connect()?,
+            };
+            exchange(&mut wire, command, offset, data)?;
+            Ok(wire)
         };
-        exchange(&mut wire, command, offset, data)?;
-        let mut idle = lock(&self.idle);
-        if idle.len() < MOST_IDLE {
-            idle.push(wire);
+        let done: io::Result<Wire> = work();
+        let mut wires = lock(&self.wires);
+        let result = match done {
+            Ok(wire) => {
+                wires.idle.push(wire);
+                Ok(())
+            }
+            Err(error) => {
+                wires.count -= 1;
+                Err(error)
+            }
+        };
+        drop(wires);
+        self.has_wire.notify_one();
+        result
+    }
+
+    /// Waits for an idle connection; `None`: the caller makes one.
+    fn wire(&self) -> Option<Wire> {
+        let mut wires = lock(&self.wires);
+        loop {
+            if let Some(wire) = wires.idle.pop() {
+                return Some(wire);
+            }
+            if wires.count < MOST_WIRES {
+                wires.count += 1;
+                return None;
+            }
+            let woken = self.has_wire.wait(wires);
+            wires = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(())
     }
 
     fn connect(&self) -> io::Result<Wire> {
