@@ -37,7 +37,7 @@ pub enum ReadStep {
 pub type WaitedReply = Option<(BlockData, bool)>;
 
 /// Answer to another host's request for a block.
-pub enum Reply {
+pub enum BlockReply {
     /// The block, and true if this host keeps no copy.
     Found(BlockData, bool),
     /// This host holds the block.
@@ -50,7 +50,7 @@ pub enum Reply {
 
 /// Result of another host's put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PutResult {
+pub enum PutOutcome {
     /// The block was added, or this host waited for it.
     Stored,
     /// The block was there already.
@@ -172,11 +172,11 @@ impl GlobalMemory {
 
     /// Answers another host. `is_forwarded`: the directory named this host as a holder.
     #[must_use]
-    pub fn serve(&self, hash: &Hash, reader: Holder, is_forwarded: bool) -> Reply {
+    pub fn serve(&self, hash: &Hash, reader: Holder, is_forwarded: bool) -> BlockReply {
         let id = uid(hash);
         let mut state = self.lock();
         if !is_forwarded && state.node.directory().len() >= MOST_ENTRIES {
-            return Reply::Missing;
+            return BlockReply::Missing;
         }
         // A second request of the same reader replaces the first.
         state.waiting.remove(&(id, reader.node));
@@ -193,22 +193,22 @@ impl GlobalMemory {
             match consequence {
                 Consequence::Answer { to, uid, found } if (to, uid) == (reader.node, id) => {
                     return match found {
-                        Some((data, is_moved)) => Reply::Found(data, is_moved),
-                        None => Reply::Missing,
+                        Some((data, is_moved)) => BlockReply::Found(data, is_moved),
+                        None => BlockReply::Missing,
                     };
                 }
-                Consequence::Ask { to, .. } => return Reply::Elsewhere(to),
+                Consequence::Ask { to, .. } => return BlockReply::Elsewhere(to),
                 _ => {}
             }
         }
         if !state.node.is_fetching(id) {
-            return Reply::Missing;
+            return BlockReply::Missing;
         }
         let (sender, receiver) = oneshot::channel();
         state.waiting.insert((id, reader.node), sender);
         // Requests whose readers have given up would remain if the block never came.
         state.waiting.retain(|_, waiting| !waiting.is_closed());
-        Reply::UnderWay(receiver)
+        BlockReply::UnderWay(receiver)
     }
 
     /// Takes a block that another host has evicted.
@@ -218,9 +218,9 @@ impl GlobalMemory {
         hash: &Hash,
         bytes: Vec<u8>,
         (age_ms, chances): (u64, u8),
-    ) -> PutResult {
+    ) -> PutOutcome {
         let Some(block) = checked(hash, bytes) else {
-            return PutResult::Differs;
+            return PutOutcome::Differs;
         };
         let message = Message::PutPage {
             uid: uid(hash),
@@ -232,11 +232,11 @@ impl GlobalMemory {
         let is_stored = |one: &Consequence| matches!(one, Consequence::Stored | Consequence::Ready);
         if consequences.iter().any(is_stored) {
             self.stored.fetch_add(1, Ordering::Relaxed);
-            PutResult::Stored
+            PutOutcome::Stored
         } else if was_known {
-            PutResult::Known
+            PutOutcome::Known
         } else {
-            PutResult::NoRoom
+            PutOutcome::NoRoom
         }
     }
 

@@ -29,7 +29,7 @@ impl BlockData {
 }
 
 /// All blocks of this host.
-pub(super) struct Frames {
+pub(super) struct BlockFrames {
     /// Most blocks in the service's own memory.
     own_frames: u32,
     memory: LocalMemory,
@@ -40,7 +40,7 @@ pub(super) struct Frames {
     pool: Arc<LeasePool>,
 }
 
-impl Frames {
+impl BlockFrames {
     /// Makes an empty memory: `own_frames` blocks, and those that fit in the leases.
     pub(super) fn new(own_frames: u32, pool: Arc<LeasePool>) -> Self {
         Self {

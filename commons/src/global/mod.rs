@@ -8,16 +8,16 @@ mod posts;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{PutResult, ReadStep, Reply, WaitedReply};
+pub use answers::{BlockReply, PutOutcome, ReadStep, WaitedReply};
 pub use epochs::EpochStatus;
 pub use frames::BlockData;
-pub use posts::{EvictedBlock, Notice, PostQueues, Posts};
+pub use posts::{DirectoryNotice, EvictedBlock, PostQueues, Posts};
 
 use crate::catalog::{BLOCK_BYTES, Hash};
 use crate::directory::uid;
 use crate::hold::LeasePool;
 use crate::store::Block;
-use frames::Frames;
+use frames::BlockFrames;
 use gleaner_policy::global::directory::Holder;
 use gleaner_policy::global::members::Members;
 use gleaner_policy::global::message::{Action, Event, Message, Origin};
@@ -42,7 +42,7 @@ pub struct GlobalMemory {
 
 struct State {
     node: Node,
-    frames: Frames,
+    frames: BlockFrames,
     /// Other hosts' requests that wait for a block which this host fetches.
     waiting: HashMap<(Uid, NodeId), oneshot::Sender<WaitedReply>>,
     actions: Vec<Action>,
@@ -110,7 +110,7 @@ impl GlobalMemory {
         posts: Posts,
     ) -> Self {
         let own_frames = u32::try_from(own_bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
-        let frames = Frames::new(own_frames, pool);
+        let frames = BlockFrames::new(own_frames, pool);
         Self {
             state: Mutex::new(State {
                 node: Node::new(own, generation, frames.limit(), settings, 0),

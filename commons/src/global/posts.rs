@@ -28,7 +28,7 @@ pub struct EvictedBlock {
 }
 
 /// Change for the directory of another host, or for its copy.
-pub struct Notice {
+pub struct DirectoryNotice {
     /// Host that receives the message.
     pub to: NodeId,
     /// `Moved`, `Gone`, `Alone` or `Discard`.
@@ -38,7 +38,7 @@ pub struct Notice {
 /// Sending ends of the queues.
 pub struct Posts {
     puts: SyncSender<EvictedBlock>,
-    notices: SyncSender<Notice>,
+    notices: SyncSender<DirectoryNotice>,
     ended: watch::Sender<u64>,
     dropped_puts: AtomicU64,
 }
@@ -48,7 +48,7 @@ pub struct PostQueues {
     /// Blocks to send.
     pub puts: Receiver<EvictedBlock>,
     /// Changes to send.
-    pub notices: Receiver<Notice>,
+    pub notices: Receiver<DirectoryNotice>,
 }
 
 impl Posts {
@@ -89,7 +89,7 @@ impl Posts {
     }
 
     pub(super) fn notify(&self, to: NodeId, message: Message) {
-        let _ = self.notices.try_send(Notice { to, message }); // see MOST_NOTICES
+        let _ = self.notices.try_send(DirectoryNotice { to, message }); // see MOST_NOTICES
     }
 
     pub(super) fn end(&self, epoch: u64) {

@@ -100,7 +100,7 @@ fn another_host_waits_for_this_hosts_fetch() {
     let (memory, _queues) = memory(2, &[OWN, OTHER]);
     let (hash, block) = blocks().next().unwrap();
     assert!(matches!(memory.begin_read(&hash), ReadStep::Load));
-    let Reply::UnderWay(mut waiting) = memory.serve(&hash, reader(1), false) else {
+    let BlockReply::UnderWay(mut waiting) = memory.serve(&hash, reader(1), false) else {
         panic!("no wait");
     };
     assert!(waiting.try_recv().is_err());
@@ -111,10 +111,10 @@ fn another_host_waits_for_this_hosts_fetch() {
     let (hash, _) = blocks().nth(1).unwrap();
     assert!(matches!(
         memory.serve(&hash, reader(2), true),
-        Reply::Missing
+        BlockReply::Missing
     ));
     assert!(matches!(memory.begin_read(&hash), ReadStep::Load));
-    let Reply::UnderWay(mut waiting) = memory.serve(&hash, reader(3), true) else {
+    let BlockReply::UnderWay(mut waiting) = memory.serve(&hash, reader(3), true) else {
         panic!("no wait");
     };
     memory.failed(&hash);
@@ -127,7 +127,7 @@ fn the_directory_names_the_other_holder() {
     let (hash, block) = blocks().next().unwrap();
     assert!(matches!(
         memory.serve(&hash, reader(1), false),
-        Reply::Missing
+        BlockReply::Missing
     ));
     let ReadStep::Ask {
         to,
@@ -151,14 +151,14 @@ fn blocks_of_other_hosts_are_stored_if_they_are_those_of_the_hash() {
         let bytes = Vec::clone(bytes);
         memory.receive_put(OTHER, &blocks[number].0, bytes, (age_ms, 0))
     };
-    assert_eq!(put(0, &blocks[1].1, 5), PutResult::Differs);
-    assert_eq!(put(0, &blocks[0].1, 5), PutResult::Stored);
-    assert_eq!(put(0, &blocks[0].1, 5), PutResult::Known);
+    assert_eq!(put(0, &blocks[1].1, 5), PutOutcome::Differs);
+    assert_eq!(put(0, &blocks[0].1, 5), PutOutcome::Stored);
+    assert_eq!(put(0, &blocks[0].1, 5), PutOutcome::Known);
     // The only frame has a younger block.
-    assert_eq!(put(1, &blocks[1].1, 1 << 40), PutResult::NoRoom);
+    assert_eq!(put(1, &blocks[1].1, 1 << 40), PutOutcome::NoRoom);
     assert_eq!(memory.counts().global_frames, 1);
     // The block moves to a reader that the directory sends here.
-    let Reply::Found(data, true) = memory.serve(&blocks[0].0, reader(1), true) else {
+    let BlockReply::Found(data, true) = memory.serve(&blocks[0].0, reader(1), true) else {
         panic!("no block");
     };
     assert_eq!(data.read(&blocks[0].0).as_ref(), Some(&blocks[0].1));

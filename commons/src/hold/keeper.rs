@@ -1,7 +1,7 @@
 //! Leases of this host's own memory: requested as blocks fill them, renewed, and returned when other borrowers
 //! need the memory. A quarter of the host's quota stays free for other borrowers.
 
-use super::lease::Lease;
+use super::lease::BlockLease;
 use super::pool::LeasePool;
 use gleaner_paging::borrow::{self, BorrowError, Recruiters};
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES};
@@ -34,7 +34,7 @@ pub struct HoldSettings {
 struct KeptLease {
     lease_id: String,
     bytes: u64,
-    lease: Arc<Lease>,
+    lease: Arc<BlockLease>,
     renewed: Instant,
     probed: Instant,
 }
@@ -153,7 +153,7 @@ impl LeaseKeeper {
         // The address of a lease of this host itself is a Unix socket, without TLS.
         match borrow::source(view, None) {
             Ok(source) => {
-                let lease = Arc::new(Lease::new(source, bytes));
+                let lease = Arc::new(BlockLease::new(source, bytes));
                 self.pool.add(Arc::clone(&lease));
                 self.kept.push(KeptLease {
                     lease_id,

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_WIRES: usize = 2;
 
 /// A granted lease.
-pub(super) struct Lease {
+pub(super) struct BlockLease {
     source: Source,
     slots: u32,
     free: Mutex<Vec<u32>>,
@@ -35,8 +35,8 @@ struct Wires {
     count: usize,
 }
 
-impl Lease {
-    /// Lease of `bytes` bytes at `source`, with all slots free.
+impl BlockLease {
+    /// BlockLease of `bytes` bytes at `source`, with all slots free.
     pub(super) fn new(source: Source, bytes: u64) -> Self {
         let slots = u32::try_from(bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
         Self {
@@ -93,7 +93,7 @@ impl Lease {
 
     fn try_transfer(&self, command: Command, offset: u64, data: &mut [u8]) -> io::Result<()> {
         let idle = self.wire();
-        let work = || {
+        let work = || -> io::Result<Wire> {
             let mut wire = match idle {
                 Some(wire) => wire,
                 None => self.connect()?,
@@ -101,7 +101,7 @@ impl Lease {
             exchange(&mut wire, command, offset, data)?;
             Ok(wire)
         };
-        let done: io::Result<Wire> = work();
+        let done = work();
         let mut wires = lock(&self.wires);
         let result = match done {
             Ok(wire) => {
@@ -179,7 +179,7 @@ fn exchange(wire: &mut Wire, command: Command, offset: u64, data: &mut [u8]) -> 
 
 /// Place of one block in a lease. The slot is free again when the value is dropped.
 pub struct Slot {
-    lease: Arc<Lease>,
+    lease: Arc<BlockLease>,
     index: u32,
     length: usize,
     /// Block until it is written to the lease.
@@ -188,7 +188,7 @@ pub struct Slot {
 
 impl Slot {
     /// Takes a slot of the lease for a block; `None`: no slot is free. The block is written later.
-    pub(super) fn take(lease: &Arc<Lease>, block: Block) -> Option<Self> {
+    pub(super) fn take(lease: &Arc<BlockLease>, block: Block) -> Option<Self> {
         let index = lease.take()?;
         Some(Self {
             lease: Arc::clone(lease),

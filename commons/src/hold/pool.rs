@@ -1,6 +1,6 @@
 //! Leases of this host's own memory as one pool of slots for blocks.
 
-use super::lease::{Lease, Slot, lock};
+use super::lease::{BlockLease, Slot, lock};
 use crate::catalog::BLOCK_BYTES;
 use crate::store::Block;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct PoolCounters {
 
 /// Slots of all leases.
 pub struct LeasePool {
-    leases: Mutex<Vec<Arc<Lease>>>,
+    leases: Mutex<Vec<Arc<BlockLease>>>,
     unwritten: SyncSender<Arc<Slot>>,
 }
 
@@ -72,13 +72,13 @@ impl LeasePool {
     #[must_use]
     pub fn counters(&self) -> PoolCounters {
         let leases = lock(&self.leases);
-        let sum = |count: &dyn Fn(&Lease) -> u32| -> u64 {
+        let sum = |count: &dyn Fn(&BlockLease) -> u32| -> u64 {
             leases.iter().map(|lease| u64::from(count(lease))).sum()
         };
         PoolCounters {
             leases_count: leases.len() as u64,
-            leased_bytes: sum(&Lease::slots) * BLOCK_BYTES,
-            leased_used_bytes: sum(&|lease: &Lease| lease.slots() - lease.free_slots())
+            leased_bytes: sum(&BlockLease::slots) * BLOCK_BYTES,
+            leased_used_bytes: sum(&|lease: &BlockLease| lease.slots() - lease.free_slots())
                 * BLOCK_BYTES,
         }
     }
@@ -89,11 +89,11 @@ impl LeasePool {
         leases.iter().map(|lease| lease.free_slots()).sum()
     }
 
-    pub(super) fn add(&self, lease: Arc<Lease>) {
+    pub(super) fn add(&self, lease: Arc<BlockLease>) {
         lock(&self.leases).push(lease);
     }
 
-    pub(super) fn remove(&self, lease: &Arc<Lease>) {
+    pub(super) fn remove(&self, lease: &Arc<BlockLease>) {
         lock(&self.leases).retain(|other| !Arc::ptr_eq(other, lease));
     }
 }

@@ -30,13 +30,13 @@ impl AsRef<[u8]> for BlockBytes {
 }
 
 /// Listener's view of this host's server: which callers are served, and lines about those that are not.
-pub struct Door {
+pub struct MemberDoor {
     commons: String,
     log: Log,
 }
 
-impl Door {
-    /// Door of the commons of this name.
+impl MemberDoor {
+    /// MemberDoor of the commons of this name.
     #[must_use]
     pub fn new(commons: &str) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Door {
     }
 }
 
-impl Server for Door {
+impl Server for MemberDoor {
     fn opened(&self) -> Box<dyn Send> {
         Box::new(())
     }

@@ -10,8 +10,8 @@ use super::wire::{
 use crate::catalog::Hash;
 use crate::config::SharingConfig;
 use crate::directory::{Member, Membership};
-use crate::global::{EvictedBlock, GlobalMemory, Notice, PostQueues, ReadStep};
-use crate::store::{Block, ClusterMemory, OwnMemory};
+use crate::global::{DirectoryNotice, EvictedBlock, GlobalMemory, PostQueues, ReadStep};
+use crate::store::{Block, ClusterMemory, OwnBlocks};
 use gleaner_policy::global::NodeId;
 use gleaner_policy::global::directory::Holder;
 use gleaner_policy::global::members::{self, Members};
@@ -301,7 +301,7 @@ impl Exchange {
         answer.map_err(fault).ok()
     }
 
-    fn notify_until_end(&self, waiting: &Receiver<Notice>) {
+    fn notify_until_end(&self, waiting: &Receiver<DirectoryNotice>) {
         let generation = self.memory.identity().1;
         while let Ok(first) = waiting.recv() {
             thread::sleep(UPDATE_EVERY);
@@ -362,9 +362,9 @@ impl ClusterMemory for Exchange {
         self.memory.has(hash)
     }
 
-    fn own_memory(&self) -> Option<OwnMemory> {
+    fn own_memory(&self) -> Option<OwnBlocks> {
         let counts = self.memory.counts();
-        Some(OwnMemory {
+        Some(OwnBlocks {
             frames: counts.own_frames,
             bytes: counts.own_bytes,
         })

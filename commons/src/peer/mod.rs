@@ -21,7 +21,7 @@ mod wire;
 
 pub use client::PeerFault;
 pub use cluster::{Cluster, ClusterCounters, ClusterError};
-pub use door::Door;
+pub use door::MemberDoor;
 pub use exchange::{Exchange, PutCounters};
 pub use node_server::NodeServer;
 pub use server::BlockServer;

@@ -1,13 +1,13 @@
 //! Answers to the requests of members with a recruiter: this host's node of global memory decides.
 
-use super::door::{Door, Rejection, found, missing, no_member, parsed};
+use super::door::{MemberDoor, Rejection, found, missing, no_member, parsed};
 use super::exchange::Exchange;
 use super::wire::{
     AGE, CHANCES, FORWARDED, KIND_GLOBAL, KIND_LOCAL, NoticeUpdate, READER, WAIT, block_path,
     parse_reader,
 };
 use crate::catalog::{BLOCK_BYTES, Hash};
-use crate::global::{BlockData, PutResult, Reply};
+use crate::global::{BlockData, BlockReply, PutOutcome};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -25,7 +25,7 @@ const UPDATE_BYTES: usize = 128 << 10;
 
 /// This host's node, as the other members use it.
 pub struct NodeServer {
-    door: Arc<Door>,
+    door: Arc<MemberDoor>,
     exchange: Arc<Exchange>,
 }
 
@@ -34,14 +34,14 @@ impl NodeServer {
     #[must_use]
     pub fn new(commons: &str, exchange: Arc<Exchange>) -> Self {
         Self {
-            door: Arc::new(Door::new(commons)),
+            door: Arc::new(MemberDoor::new(commons)),
             exchange,
         }
     }
 
     /// Callers that are served.
     #[must_use]
-    pub fn door(&self) -> Arc<Door> {
+    pub fn door(&self) -> Arc<MemberDoor> {
         Arc::clone(&self.door)
     }
 
@@ -113,8 +113,8 @@ async fn get_block(
     let exchange = &server.exchange;
     let is_forwarded = headers.contains_key(FORWARDED);
     match exchange.memory().serve(&hash, reader, is_forwarded) {
-        Reply::Found(data, is_moved) => Ok(sent(hash, data, is_moved).await),
-        Reply::Elsewhere(node) => {
+        BlockReply::Found(data, is_moved) => Ok(sent(hash, data, is_moved).await),
+        BlockReply::Elsewhere(node) => {
             let membership = exchange.membership();
             let Some(holder) = membership.member(node) else {
                 return Ok(missing());
@@ -123,15 +123,15 @@ async fn get_block(
             let headers = [(header::LOCATION, location)];
             Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
         }
-        Reply::UnderWay(block) if headers.contains_key(WAIT) => {
+        BlockReply::UnderWay(block) if headers.contains_key(WAIT) => {
             let waited = timeout(exchange.fetch_wait(), block).await;
             match waited.ok().and_then(Result::ok).flatten() {
                 Some((data, is_moved)) => Ok(sent(hash, data, is_moved).await),
                 None => Ok(missing()),
             }
         }
-        Reply::UnderWay(_) => Ok(StatusCode::ACCEPTED.into_response()),
-        Reply::Missing => Ok(missing()),
+        BlockReply::UnderWay(_) => Ok(StatusCode::ACCEPTED.into_response()),
+        BlockReply::Missing => Ok(missing()),
     }
 }
 
@@ -149,10 +149,10 @@ async fn put_block(
     let chances = chances.map_err(|_| malformed("gleaner-chances is above 255"))?;
     let memory = server.exchange.memory();
     match memory.receive_put(sender, &hash, body.to_vec(), (age_ms, chances)) {
-        PutResult::Stored => Ok(StatusCode::CREATED.into_response()),
-        PutResult::Known => Ok(StatusCode::OK.into_response()),
-        PutResult::NoRoom => Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()),
-        PutResult::Differs => {
+        PutOutcome::Stored => Ok(StatusCode::CREATED.into_response()),
+        PutOutcome::Known => Ok(StatusCode::OK.into_response()),
+        PutOutcome::NoRoom => Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()),
+        PutOutcome::Differs => {
             server.exchange.accuse(sender);
             Err(malformed("the bytes have another hash"))
         }

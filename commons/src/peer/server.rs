@@ -1,7 +1,7 @@
 //! Answers to the other members' requests.
 
 use super::cluster::Cluster;
-use super::door::{Door, Rejection, found, missing, no_member, parsed};
+use super::door::{MemberDoor, Rejection, found, missing, no_member, parsed};
 use super::wire::{DirectoryUpdate, KIND_LOCAL, WAIT, block_path};
 use crate::catalog::{BLOCK_BYTES, Hash};
 use crate::directory::{Member, Referral};
@@ -21,7 +21,7 @@ const UPDATE_BYTES: usize = 128 << 10;
 
 /// This host's memory, as the other members use it.
 pub struct BlockServer {
-    door: Arc<Door>,
+    door: Arc<MemberDoor>,
     cluster: Arc<Cluster>,
     store: Arc<BlockStore>,
 }
@@ -31,7 +31,7 @@ impl BlockServer {
     #[must_use]
     pub fn new(commons: &str, cluster: Arc<Cluster>, store: Arc<BlockStore>) -> Self {
         Self {
-            door: Arc::new(Door::new(commons)),
+            door: Arc::new(MemberDoor::new(commons)),
             cluster,
             store,
         }
@@ -39,7 +39,7 @@ impl BlockServer {
 
     /// Callers that are served.
     #[must_use]
-    pub fn door(&self) -> Arc<Door> {
+    pub fn door(&self) -> Arc<MemberDoor> {
         Arc::clone(&self.door)
     }
 

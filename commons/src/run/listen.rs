@@ -3,7 +3,7 @@
 use super::RunError;
 use crate::config::SharingConfig;
 use crate::metrics::{self, OPENMETRICS};
-use crate::peer::Door;
+use crate::peer::MemberDoor;
 use crate::status::ServiceStatus;
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -38,7 +38,7 @@ fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
 /// Serves the other members in the background by `router`, to the callers that `door` admits. Returns a
 /// description of the listener.
 pub(super) async fn members(
-    (router, door): (Router, Arc<Door>),
+    (router, door): (Router, Arc<MemberDoor>),
     trust: Arc<ServerTrust>,
     settings: &SharingConfig,
 ) -> Result<String, RunError> {

@@ -12,14 +12,14 @@ use crate::catalog::Catalog;
 use crate::config::{Config, SharingConfig};
 use crate::directory::{Membership, MembershipSource};
 use crate::mount::{FETCHERS, MountSettings, MountedFolder, check_mount_point};
-use crate::peer::{BlockServer, Cluster, Door, NodeServer};
+use crate::peer::{BlockServer, Cluster, MemberDoor, NodeServer};
 use crate::source::{BlockSource, MountSources};
 use crate::status::{self, ServiceMount, ServiceStatus};
 use crate::store::{BlockStore, ClusterMemory, StoreSettings};
 use axum::Router;
 use gleaner_daemon::listen::{Signals, allow_descriptors, until_ended};
 use gleaner_trust::{ClientTrust, ServerTrust};
-use recruited::Recruited;
+use recruited::RecruitedService;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ enum SharedMembers {
     /// Members of a fixed list, and homes of blocks.
     Fixed(Arc<Cluster>),
     /// Members that recruiters list, and this host's node of global memory.
-    Recruited(Recruited),
+    Recruited(RecruitedService),
 }
 
 impl Sharing {
@@ -119,7 +119,7 @@ impl Sharing {
             }
             MembershipSource::Recruiters(recruiters) => {
                 let recruited =
-                    Recruited::start(config, (sharing, recruiters), own_id, trust, runtime)?;
+                    RecruitedService::start(config, (sharing, recruiters), own_id, trust, runtime)?;
                 SharedMembers::Recruited(recruited)
             }
         };
@@ -139,7 +139,7 @@ impl Sharing {
     }
 
     /// Routes for the other members, and the callers that are served.
-    fn routes(&self, commons: &str, store: &Arc<BlockStore>) -> (Router, Arc<Door>) {
+    fn routes(&self, commons: &str, store: &Arc<BlockStore>) -> (Router, Arc<MemberDoor>) {
         match &self.members {
             SharedMembers::Fixed(cluster) => {
                 let (cluster, store) = (Arc::clone(cluster), Arc::clone(store));

@@ -21,14 +21,14 @@ use tokio::runtime::Handle;
 const PATIENCE: Duration = Duration::from_secs(6);
 
 /// This host's node of global memory, with its links and leases.
-pub(super) struct Recruited {
+pub(super) struct RecruitedService {
     exchange: Arc<Exchange>,
     links: Arc<RecruiterLinks>,
     pool: Arc<LeasePool>,
     leasing: Leasing,
 }
 
-impl Recruited {
+impl RecruitedService {
     /// Starts links, leases and the exchange with the members.
     pub(super) fn start(
         config: &Config,

@@ -101,7 +101,7 @@ pub trait ClusterMemory: Send + Sync + 'static {
     fn failed(&self, _hash: &Hash) {}
 
     /// Figures of this host's blocks, if the implementation keeps them. The store then keeps none itself.
-    fn own_memory(&self) -> Option<OwnMemory> {
+    fn own_memory(&self) -> Option<OwnBlocks> {
         None
     }
 
@@ -119,7 +119,7 @@ pub trait ClusterMemory: Send + Sync + 'static {
 
 /// Blocks of this host in the service's own memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OwnMemory {
+pub struct OwnBlocks {
     /// Number of blocks.
     pub frames: u64,
     /// Bytes of all blocks.

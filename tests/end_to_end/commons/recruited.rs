@@ -30,7 +30,7 @@ fn host_id(number: usize) -> String {
 }
 
 /// A recruiter and hosts, which read from one source.
-struct Deployment {
+struct RecruitedFleet {
     /// Dropped first: their mounts lie in the stage's folder.
     hosts: Vec<Host>,
     recruiter: Running,
@@ -57,7 +57,7 @@ struct Site<'a> {
     source: String,
 }
 
-impl Deployment {
+impl RecruitedFleet {
     /// Starts one host for each size in `holds`, the most memory that it leases for blocks.
     fn start(holds: &[&str], timeouts: &str) -> Self {
         let stage = Stage::new(&mut Random::new());
@@ -219,7 +219,7 @@ impl Drop for Host {
 #[test]
 fn blocks_that_a_host_evicts_are_found_in_others_leases_until_their_owners_return() {
     let holds = ["0B", "64MiB", "64MiB"];
-    let deployment = Deployment::start(&holds, LONG_TIMEOUTS);
+    let deployment = RecruitedFleet::start(&holds, LONG_TIMEOUTS);
     deployment.wait_until_joined(&holds);
     let [reader, one, other] = &deployment.hosts[..] else {
         panic!("three hosts");
@@ -270,7 +270,7 @@ fn blocks_that_a_host_evicts_are_found_in_others_leases_until_their_owners_retur
 #[test]
 fn with_short_timeouts_no_read_returns_other_bytes_while_owners_come_and_go() {
     let holds = ["64MiB"; 3];
-    let deployment = Deployment::start(&holds, "");
+    let deployment = RecruitedFleet::start(&holds, "");
     deployment.wait_until_joined(&holds);
     let wanted = deployment.large();
     for _ in 0..3 {
