@@ -36,7 +36,7 @@ struct Wires {
 }
 
 impl BlockLease {
-    /// BlockLease of `bytes` bytes at `source`, with all slots free.
+    /// Lease of `bytes` bytes at `source`, with all slots free.
     pub(super) fn new(source: Source, bytes: u64) -> Self {
         let slots = u32::try_from(bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
         Self {

@@ -141,7 +141,7 @@ impl BlockClient {
             }
             202 => BlockAnswer::UnderWay,
             307 => BlockAnswer::Elsewhere(location(&answer)?),
-            404 => BlockAnswer::Missing,
+            404 | 503 => BlockAnswer::Missing,
             _ => return Err(rejection(&mut answer)),
         };
         Ok((answer, is_moved))
@@ -182,7 +182,8 @@ impl BlockClient {
         let request = request.config().timeout_global(Some(timeout));
         let mut answer = request.build().send_json(update).map_err(fault)?;
         match answer.status().as_u16() {
-            200 | 204 => Ok(()),
+            // A host that does not know this one yet forgets nothing: its readers ask elsewhere.
+            200 | 204 | 503 => Ok(()),
             _ => Err(rejection(&mut answer)),
         }
     }

@@ -1,6 +1,6 @@
 //! Answers to the requests of members with a recruiter: this host's node of global memory decides.
 
-use super::door::{MemberDoor, Rejection, found, missing, no_member, parsed};
+use super::door::{MemberDoor, Rejection, found, missing, parsed};
 use super::exchange::Exchange;
 use super::wire::{
     AGE, CHANCES, FORWARDED, KIND_GLOBAL, KIND_LOCAL, NoticeUpdate, READER, WAIT, block_path,
@@ -67,9 +67,12 @@ impl NodeServer {
         let host_id = self.door.host_id(caller, headers)?;
         let membership = self.exchange.membership();
         let member = membership.of_host(host_id);
-        member
-            .map(|member| member.node)
-            .ok_or_else(|| no_member(host_id))
+        // The sender may have heard of this host before this host hears of the sender. That is no fault.
+        let unknown = || {
+            let text = format!("host {host_id} is not among the members here yet");
+            Rejection(StatusCode::SERVICE_UNAVAILABLE, text)
+        };
+        member.map(|member| member.node).ok_or_else(unknown)
     }
 }
 
