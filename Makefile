@@ -48,6 +48,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/latency.py --json out/bench/latency.json --figure out/bench/latency.svg
 	.venv/bin/python bench/window.py --json out/bench/window.json
 	.venv/bin/python bench/control.py --json out/bench/control.json
+	.venv/bin/python bench/shutdown.py --json out/bench/shutdown.json
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 	.venv/bin/python bench/cache.py --json out/bench/cache.json
 	target/release/examples/queueing_speed
