@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ways in which a lender's memory becomes its owner's again, live: time, bytes on the wire, page-ins and lost pages, beside the simulated policies of docs/servers.md.
+"""Ways in which lent memory becomes its owner's again, measured: time, bytes on the wire, page-ins and lost pages, beside the simulated policies of docs/servers.md.
 
 shutdown.py [--programs target/release] [--only replicate migrate client-disk at-once] [--size-mib 256] [--runs 3] [--json FILE]
 
@@ -89,7 +89,7 @@ def running(command: list[str], said: Path):
         process.wait(PATIENCE_S)
 
 
-class Lender:
+class MemoryServer:
     """A memory server; it lends once its agent says that the host is idle."""
 
     def __init__(self, network: Network, name: str, parent: Path, args: argparse.Namespace, stack: contextlib.ExitStack):
@@ -189,12 +189,12 @@ def disk_folder(policy: Policy, folder: Path, args: argparse.Namespace):
             call("umount", mounted)
 
 
-def reclaim(lender: Lender, policy: Policy) -> None:
+def reclaim(server: MemoryServer, policy: Policy) -> None:
     if policy.is_owners_return:
-        lender.agent.owner_returns()
+        server.agent.owner_returns()
     else:
         # With such a headroom the quota is 0, and the owner is still away.
-        lender.agent.idle(headroom_share=1.0)
+        server.agent.idle(headroom_share=1.0)
 
 
 def page_ins(log: Path, event_ms: float) -> dict[str, list[float]]:
@@ -246,18 +246,18 @@ def measured(policy: Policy, folder: Path, args: argparse.Namespace) -> dict:
         config.write_text(f'local_listen = "{address}"\nlocal_access = "all"\nannounce_every = "1s"\nreserve_share = 0.0\n')
         command = network.inside("recruiter", args.programs / "gleaner-recruiter", "run", "--config", config)
         stack.enter_context(running(command, folder / "recruiter.log"))
-        lenders = {name: Lender(network, name, folder, args, stack) for name in SERVERS}
+        servers = {name: MemoryServer(network, name, folder, args, stack) for name in SERVERS}
         for name in SERVERS[: policy.copies]:
-            lenders[name].agent.idle()
+            servers[name].agent.idle()
         clerk = Clerk(network, policy, folder, stack.enter_context(disk_folder(policy, folder, args)), args, stack)
         until("the first leases", lambda: clerk.room_bytes() >= policy.copies * size_bytes)
         image = folder / "image"
         image.write_bytes(os.urandom(size_bytes))
         call("nbdcopy", "--flush", image, clerk.url)
-        leaving = lenders[LEAVING]
+        leaving = servers[LEAVING]
         until(f"all pages at {LEAVING}", lambda: clerk.used_bytes(leaving.host_id) >= size_bytes)
         for name in SERVERS[policy.copies :]:
-            lenders[name].agent.idle()
+            servers[name].agent.idle()
         status = clerk.status()
         used = sum(server["used_bytes"] for server in status["servers"])
         return observed(network, policy, clerk, leaving, folder, args) | {
@@ -267,7 +267,7 @@ def measured(policy: Policy, folder: Path, args: argparse.Namespace) -> dict:
         }
 
 
-def observed(network: Network, policy: Policy, clerk: Clerk, leaving: Lender, folder: Path, args: argparse.Namespace) -> dict:
+def observed(network: Network, policy: Policy, clerk: Clerk, leaving: MemoryServer, folder: Path, args: argparse.Namespace) -> dict:
     """Figures of the event, under a load of page-ins."""
     log = folder / "load"
     words = ["fio", "--name=pages", "--ioengine=nbd", f"--uri={clerk.url}", "--rw=randread", "--bs=4k", "--iodepth=1", "--norandommap"]
