@@ -5,14 +5,19 @@ sample (SHARDS) beside the exact curve and libCacheSim's mrcProfiler.
 models.py [--gleaner target/release/gleaner] [--distances target/release/examples/distances] [--mrc-profiler FILE] [--runs 3] [--json FILE]
 
 Programs: sort, sqlite3 and python3 with inputs that this script makes. Recording is CPU time under QEMU over CPU time of the native run, as
-`gleaner curve record` measures both. The plugin references.so must be next to gleaner: simulator/recorder/build target/release. libCacheSim's
-mrcProfiler is part of its C++ build, not of its Python package; without --mrc-profiler its row is left out.
+`gleaner curve record` measures both. The script compiles the plugin references.so next to gleaner (simulator/recorder/build).
+
+libCacheSim's mrcProfiler is built from PyPI's source package of libcachesim (bench/mrc_profiler), since the wheels lack it; --mrc-profiler names another
+build. Both SHARDS keep 8,192 objects of the same generated stream, and give the miss ratio at each hundredth of its objects. Runs of ours (exact, then the
+sample) and of mrcProfiler alternate. Ours is CPU time from opening the file; mrcProfiler's is the CPU time of its process. Its sizes are given in objects, so
+that it does not read the stream once more to count them. The errors are means over the sizes, against our exact miss ratios.
 """
 
 import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -59,19 +64,38 @@ def analysed(args: argparse.Namespace, how: str, trace: Path) -> dict:
     return json.loads(subprocess.run([args.distances, how, trace], stdout=subprocess.PIPE, check=True).stdout)
 
 
-def their_seconds(profiler: Path, trace: Path) -> float:
-    options = ["--algo=LRU", "--profiler=SHARDS", "--profiler-params=FIX_SIZE,8192,42", "--size=0.01,1,100", "--ignore-obj-size"]
-    before = os.times()
-    subprocess.run([profiler, trace, "oracleGeneral", *options], stdout=subprocess.DEVNULL, check=True, cwd=trace.parent)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+def theirs(profiler: Path, trace: Path, sizes: list[int]) -> dict:
+    options = ["--algo=LRU", "--profiler=SHARDS", "--profiler-params=FIX_SIZE,8192,42", "--ignore-obj-size", "--size=" + ",".join(f"{size}B" for size in sizes)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([profiler, trace, "oracleGeneral", *options], capture_output=True, text=True, check=True, cwd=trace.parent)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ratios = [float(line.split("\t")[1]) for line in done.stdout.splitlines() if re.match(r"\d+B\t", line)]
+    if len(ratios) != len(sizes):
+        raise SystemExit(f"mrcProfiler gave {len(ratios)} of {len(sizes)} miss ratios: {done.stdout}{done.stderr}")
+    return {"seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "miss_ratios": ratios}
+
+
+def compared(args: argparse.Namespace, profiler: Path, trace: Path) -> dict:
+    runs: dict[str, list[dict]] = {"exact": [], "sampled": [], "mrcProfiler": []}
+    for _ in range(args.runs):
+        for how in ("exact", "sampled"):
+            runs[how].append(analysed(args, how, trace))
+        count = runs["exact"][0]["objects"]
+        sizes = [max(count * percent // 100, 1) for percent in range(1, 101)]
+        runs["mrcProfiler"].append(theirs(profiler, trace, sizes))
+    rates = {how: args.requests / statistics.median(run["seconds"] for run in runs[how]) for how in runs}
+    exact = runs["exact"][0]["miss_ratios"]
+    errors = {
+        how: statistics.mean(abs(a - b) for a, b in zip(exact, runs[how][0]["miss_ratios"], strict=True)) for how in ("sampled", "mrcProfiler")
+    }
+    return {"requests_per_s": rates, "mean_absolute_error": errors}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gleaner", type=Path, default=ROOT / "target/release/gleaner", metavar="FILE")
     parser.add_argument("--distances", type=Path, default=ROOT / "target/release/examples/distances", metavar="FILE")
-    parser.add_argument("--mrc-profiler", type=Path, metavar="FILE", help="libCacheSim's mrcProfiler")
+    parser.add_argument("--mrc-profiler", type=Path, metavar="FILE", help="libCacheSim's mrcProfiler [default: bench/mrc_profiler builds it]")
     parser.add_argument("--requests", type=int, default=5_000_000)
     parser.add_argument("--objects", type=int, default=500_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -80,6 +104,9 @@ def main() -> None:
     for command, package in ((f"qemu-{os.uname().machine}", "qemu-user"), ("sqlite3", "sqlite3")):
         subprocess.run([ROOT / "tests/need", command, package], check=True)
     subprocess.run([ROOT / "simulator/recorder/build", args.gleaner.parent], check=True)
+    profiler = args.mrc_profiler
+    if not profiler:
+        profiler = Path(subprocess.run([ROOT / "bench/mrc_profiler"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
     figures: dict = {"begun_s": time.time(), "programs": {}, "analysis": {}}
     with tempfile.TemporaryDirectory(prefix="gleaner-bench-") as name:
         folder = Path(name)
@@ -92,17 +119,12 @@ def main() -> None:
         trace = folder / "trace.oracleGeneral"
         made(trace, args.requests, args.objects)
         assert trace.stat().st_size == args.requests * np.dtype(RECORD).itemsize
-        exact = [analysed(args, "exact", trace) for _ in range(args.runs)]
-        sampled = [analysed(args, "sampled", trace) for _ in range(args.runs)]
-        error = statistics.mean(abs(a - b) for a, b in zip(exact[0]["miss_ratios"], sampled[0]["miss_ratios"], strict=True))
-        rates = {"exact": exact, "sampled": sampled}
-        rates = {how: args.requests / statistics.median(run["seconds"] for run in runs) for how, runs in rates.items()}
-        if args.mrc_profiler:
-            rates["mrcProfiler"] = args.requests / statistics.median(their_seconds(args.mrc_profiler, trace) for _ in range(args.runs))
-        figures["analysis"] = {"requests_per_s": rates, "sampled_mean_absolute_error": error}
+        analysis = figures["analysis"] = compared(args, profiler, trace)
+        rates = analysis["requests_per_s"]
         for how, rate in rates.items():
-            print(f"{how:12} {rate / 1e6:6.1f} million requests/s")
-        print(f"mean absolute error of the sample's miss ratio: {error:.4f}")
+            error = analysis["mean_absolute_error"].get(how)
+            print(f"{how:12} {rate / 1e6:6.1f} million requests/s" + ("" if error is None else f", mean absolute error of the miss ratio {error:.4f}"))
+        print(f"our sample beside mrcProfiler's: {rates['sampled'] / rates['mrcProfiler']:.2f} times its speed")
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(figures, indent=2) + "\n")

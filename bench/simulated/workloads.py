@@ -39,3 +39,8 @@ def processes(name: str) -> list[Process]:
         case "delay":
             return [Process(["sta", "-exit", str(HERE / "delay.tcl")], BUILT / "delay")]
     raise ValueError(f"no workload of processes: {name}")
+
+
+def count(name: str) -> int:
+    """Number of a workload's recorded processes."""
+    return sum(map(len, SCALE["pmake"]["recorded"])) if name == "pmake" else len(processes(name))

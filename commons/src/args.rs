@@ -1,10 +1,9 @@
 //! The command line, as typed.
 
 use clap::{Parser, Subcommand};
-use gleaner_commons::catalog::{HASH_BYTES, Hash};
+use gleaner_commons::catalog::CatalogAddress;
 use gleaner_commons::source::SourceAddress;
 use gleaner_schemas::{interval, units};
-use gleaner_trust::hex;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ Examples:
   gleaner-commons mount tools.catalog /mnt/tools --source /srv/tools
   gleaner-commons mount tools.catalog /mnt/tools --source https://files.example/tools
   gleaner-commons verify tools.catalog --source /srv/tools
+  gleaner-commons run                                configured by /etc/gleaner/commons.toml
   gleaner-commons status
 
 Exit codes:
@@ -61,7 +61,18 @@ Examples:
 
 All files belong to the user who mounts. A block that differs from the catalog is never shown: the read fails (EIO).")]
     Mount(MountArgs),
-    /// Print the figures of a running mount
+    /// Show the folders of the configuration, and share their blocks with other hosts, until interrupted
+    #[command(after_help = "\
+Examples:
+  gleaner-commons run
+  gleaner-commons run --config /etc/gleaner/commons.toml
+
+SIGTERM and SIGINT unmount all folders and end the service. Changed certificates are used within seconds; other changes of the configuration need a restart.")]
+    Run(RunArgs),
+    /// Check the configuration, and list the environment variables that override it
+    #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
+    CheckConfig(CheckConfigArgs),
+    /// Print the figures of a running mount or service
     #[command(after_help = "\
 Examples:
   gleaner-commons status
@@ -97,7 +108,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SealedArgs {
     /// Catalog; with #HASH after it, the catalog's file must have this hash
-    #[arg(value_name = "CATALOG", value_parser = catalog)]
+    #[arg(value_name = "CATALOG", value_parser = CatalogAddress::parse)]
     pub(crate) catalog: CatalogAddress,
     /// Folder with the sealed files, or its URL on a server that answers ranges
     #[arg(long, value_name = "DIR-OR-URL", value_parser = source)]
@@ -133,43 +144,34 @@ pub(crate) struct MountArgs {
     pub(crate) foreground: bool,
 }
 
-/// Mount to ask.
+/// Service to run.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Configuration in TOML [default: /etc/gleaner/commons.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Configuration to check.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CheckConfigArgs {
+    /// Configuration in TOML [default: /etc/gleaner/commons.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print as JSON, with all set keys and their values
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Mount or service to ask.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// Socket of the mount [default: as of `mount`]
+    /// Socket of the mount or service [default: as of `mount`]
     #[arg(long, value_name = "FILE")]
     pub(crate) socket: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Path of a catalog, with its pinned hash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CatalogAddress {
-    pub(crate) path: PathBuf,
-    pub(crate) pinned: Option<Hash>,
-}
-
-fn catalog(text: &str) -> Result<CatalogAddress, String> {
-    let Some((path, hash)) = text.rsplit_once('#') else {
-        return Ok(CatalogAddress {
-            path: PathBuf::from(text),
-            pinned: None,
-        });
-    };
-    // A mistyped hash must not leave the catalog unpinned.
-    let digits = hex::decode(hash).and_then(|bytes| Hash::try_from(bytes).ok());
-    let wrong = || {
-        format!(
-            "a hash has {} lower-case hexadecimal digits",
-            HASH_BYTES * 2
-        )
-    };
-    Ok(CatalogAddress {
-        path: PathBuf::from(path),
-        pinned: Some(digits.ok_or_else(wrong)?),
-    })
 }
 
 fn source(text: &str) -> Result<SourceAddress, String> {
@@ -192,22 +194,5 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn a_pin_is_whole_or_an_error() {
-        let digits = "0a".repeat(32);
-        let pinned = catalog(&format!("a#b.catalog#{digits}")).unwrap();
-        assert_eq!(pinned.path, PathBuf::from("a#b.catalog"));
-        assert_eq!(pinned.pinned, Some([10; 32]));
-        assert_eq!(catalog("a.catalog").unwrap().pinned, None);
-        for wrong in [
-            "a#",
-            "a#0a",
-            &format!("a#{}", "0A".repeat(32)),
-            &format!("a#{digits}0a"),
-        ] {
-            assert!(catalog(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -1,16 +1,25 @@
 //! The commons: a read-only file system of sealed folders. `seal` writes a [`catalog`], which names every
 //! block of 64 KiB by its hash. `mount` shows the folder of a catalog on any host and reads its blocks from a
-//! [`source`]; every block is hashed before a byte of it is answered.
+//! [`source`]; every block is hashed before a byte of it is answered. [`run`] is the service, whose hosts share
+//! the blocks that they have read.
 //!
 //! A read's journey: [`mount`] receives it from the kernel and divides it into blocks. [`store`] looks for
-//! each block in local memory, joins a fetch of the block that is under way, or fetches it from its
-//! [`store::BlockOrigin`], which is a [`source::BlockSource`] here.
+//! each block in local memory, or joins a fetch of the block that is under way. A fetch first asks other hosts:
+//! [`peer`] asks the block's home, which [`directory`] computes from the block's hash. The home answers from
+//! its [`hold`], or names a host that has the block, or that fetches it. Otherwise the fetch reads the
+//! [`store::BlockOrigin`], which is a [`source::BlockSource`] here, and gives the block to its home.
 //!
-//! Rooms, from the top; each uses only those after it: `mount`, `status`, `verify`, `seal`, `source`,
-//! `store`, `catalog`.
+//! Rooms, from the top; each uses only those after it: `run`, `metrics`, `mount`, `status`, `peer`, `config`,
+//! `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
 
 pub mod catalog;
+pub mod config;
+pub mod directory;
+pub mod hold;
+pub mod metrics;
 pub mod mount;
+pub mod peer;
+pub mod run;
 pub mod seal;
 pub mod source;
 pub mod status;

@@ -3,13 +3,15 @@
 mod args;
 
 use anyhow::Context;
-use args::{Args, Command, MountArgs, SealArgs, StatusArgs, VerifyArgs};
+use args::{Args, CheckConfigArgs, Command, MountArgs, SealArgs, StatusArgs, VerifyArgs};
 use clap::Parser;
 use gleaner_commons::catalog::Catalog;
+use gleaner_commons::config::{Config, DAEMON};
 use gleaner_commons::mount::{self, MountOptions};
 use gleaner_commons::source::BlockSource;
 use gleaner_commons::verify::verify;
-use gleaner_commons::{seal, status};
+use gleaner_commons::{run, seal, status};
+use gleaner_daemon::config::check;
 use gleaner_daemon::{causes, folders};
 use gleaner_schemas::units::Bytes;
 use std::io::{Write, stdout};
@@ -40,6 +42,8 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Seal(args) => run_seal(&args)?,
         Command::Verify(args) => return run_verify(&args),
         Command::Mount(args) => run_mount(args)?,
+        Command::Run(args) => run::run(args.config.as_deref())?,
+        Command::CheckConfig(args) => return check_config(&args),
         Command::Status(args) => run_status(&args)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -109,11 +113,17 @@ fn run_mount(args: MountArgs) -> anyhow::Result<()> {
     Ok(mount::run(&options)?)
 }
 
+fn check_config(args: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
+    let loaded = Config::load(args.config.as_deref());
+    let found = loaded.as_ref().map(|loaded| &loaded.origin);
+    Ok(check(DAEMON, found).tell(args.json)?)
+}
+
 fn run_status(args: &StatusArgs) -> anyhow::Result<()> {
     let socket = socket(args.socket.clone())?;
     let asked = status::ask(&socket).with_context(|| {
         let at = socket.display();
-        format!("ask the mount at {at}: is it running (gleaner-commons mount), and are you its user or root?")
+        format!("ask the mount or service at {at}: is it running (gleaner-commons mount or run), and are you its user or root?")
     });
     let (status, document) = asked?;
     let text = if args.json { document } else { status.text() };

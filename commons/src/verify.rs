@@ -105,6 +105,7 @@ fn check(source: &BlockSource, entry: &CatalogEntry<'_>, timeout: Duration) -> O
         };
         let place = BlockPlace {
             hash,
+            mount: 0,
             row: entry.row,
             index,
         };

@@ -2,7 +2,8 @@
 //! Implementation of a Remote Memory Paging System*, University of Washington 91-03-09, 1991, section 3.2).
 //!
 //! [`Shutdown`] has the paper's policies and Gleaner's own; the simulator compares them. [`Revocation`] has
-//! those that the clerk carries out while a host reclaims memory gradually.
+//! those that the clerk carries out while a host reclaims memory gradually. [`CopyPace`] decides when servers
+//! send the second copies of [`Shutdown::Replicate`].
 
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +92,39 @@ pub enum Forwarding {
     Callback,
     /// The old server answers the client's next reference with the new place.
     NextReference,
+}
+
+/// Time at which a server sends second copies of pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyPace {
+    /// As soon as a copy is needed. Page-ins wait behind all copies that are being sent.
+    AtOnce,
+    /// Copies follow each other in idle moments: requests come first, so that a page-in waits for one copy at most.
+    #[default]
+    WhenIdle,
+}
+
+/// State of the two hosts between which a second copy would be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyPath {
+    /// Page-ins that wait for the sender's CPU.
+    pub waiting_page_ins: u32,
+    /// True if the sender's link carries a page, or pages wait for the link.
+    pub is_sending: bool,
+    /// The same of the receiver's link, in the other direction.
+    pub is_receiving: bool,
+}
+
+impl CopyPace {
+    /// Returns true if a copy may be sent now.
+    #[must_use]
+    pub const fn may_send(self, path: CopyPath) -> bool {
+        match self {
+            Self::AtOnce => true,
+            Self::WhenIdle => path.waiting_page_ins == 0 && !path.is_sending && !path.is_receiving,
+        }
+    }
 }
 
 /// Preparation for a shutdown that each stored page needs, at another server.
@@ -266,6 +300,29 @@ mod tests {
                 "{policy:?}"
             );
         }
+    }
+
+    #[test]
+    fn second_copies_wait_for_page_ins_and_links() {
+        let idle = CopyPath::default();
+        let paths = [
+            idle,
+            CopyPath {
+                waiting_page_ins: 1,
+                ..idle
+            },
+            CopyPath {
+                is_sending: true,
+                ..idle
+            },
+            CopyPath {
+                is_receiving: true,
+                ..idle
+            },
+        ];
+        let may_send = |pace: CopyPace| paths.map(|path| pace.may_send(path));
+        assert_eq!(may_send(CopyPace::WhenIdle), [true, false, false, false]);
+        assert_eq!(may_send(CopyPace::AtOnce), [true; 4]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `gleaner-recruiter status`: asks a running recruiter for its status.
 
 use crate::Error;
-use crate::http::{Health, Hosts, Problem};
+use crate::http::{CommonsList, Health, Hosts, Problem};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
+use gleaner_schemas::commons::{BLOCK_BYTES, CommonsView};
 use gleaner_schemas::lending::{LeaseList, QuotaReason};
 use gleaner_schemas::units::Bytes;
 use gleaner_trust::Address;
@@ -24,6 +25,8 @@ struct Status {
     recruiter: Health,
     #[serde(flatten)]
     hosts: Hosts,
+    #[serde(flatten)]
+    commonses: CommonsList,
     /// `null` if this machine's programs may not see leases (`local_access = "status"`).
     leases: Option<LeaseList>,
 }
@@ -42,6 +45,7 @@ pub fn ask(url: &str, as_json: bool) -> Result<String, Error> {
     let status = Status {
         recruiter: answered(url, "/healthz")?.map_err(|said| silent(url, said))?,
         hosts: answered(url, "/v1/hosts")?.map_err(|said| silent(url, said))?,
+        commonses: answered(url, "/v1/commons")?.map_err(|said| silent(url, said))?,
         leases: answered(url, "/v1/leases")?.ok(),
     };
     if as_json {
@@ -159,6 +163,40 @@ fn said(status: &Status) -> String {
             let _ = writeln!(text, "\n{}", table.trim_fmt());
         }
     }
+    for view in &status.commonses.commonses {
+        let _ = write!(text, "\n{}", commons(view));
+    }
+    text
+}
+
+/// Members of one commons, with their weights.
+fn commons(view: &CommonsView) -> String {
+    let blocks = |count: u64| Bytes(count as f64 * BLOCK_BYTES as f64).to_string();
+    let mut text = format!(
+        "Commons {}: {} member{}, epoch {}{}, weights {}\n",
+        view.name,
+        view.members.len(),
+        if view.members.len() == 1 { "" } else { "s" },
+        view.epoch,
+        if view.is_initiator {
+            ""
+        } else {
+            " of another recruiter"
+        },
+        blocks(view.weights_sum),
+    );
+    let header = ["member", "address", "weight", "limit", "heard"];
+    let mut table = table(&header, 2..4);
+    for member in &view.members {
+        table.add_row(vec![
+            member.member.host_id.clone(),
+            member.member.address.escape_debug().to_string(), // a member chose this text
+            blocks(member.weight),
+            blocks(member.weight_limit),
+            format!("{} s ago", member.last_message_age_ms / 1000),
+        ]);
+    }
+    let _ = writeln!(text, "{}", table.trim_fmt());
     text
 }
 

@@ -44,6 +44,8 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::size")]
     client_memory_limit: Option<u64>,
     client_leases_limit: Option<usize>,
+    #[serde(deserialize_with = "values::size")]
+    member_limit: Option<u64>,
     #[serde(deserialize_with = "values::share")]
     reserve_share: Option<f64>,
     #[serde(deserialize_with = "values::share")]
@@ -83,6 +85,8 @@ pub struct Config {
     pub registry: registry::Settings,
     /// Settings of requests to hosts.
     pub asking: RequestSettings,
+    /// Largest weight of a commons' member whose memory server announces less, in bytes.
+    pub member_limit_bytes: u64,
     /// File of findings with forecasts.
     pub forecasts: Option<PathBuf>,
     /// File to write with all quotas, as JSON.
@@ -119,6 +123,7 @@ impl Config {
             reader_timeout: file.reader_timeout.unwrap_or(Duration::from_secs(60)),
             registry: judging(&file),
             asking: asking(&file),
+            member_limit_bytes: file.member_limit.unwrap_or(0),
             forecasts: args.forecasts.clone().or(file.forecasts),
             quota_file: file.quota_file,
             quota_textfile: file.quota_textfile,

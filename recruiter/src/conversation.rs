@@ -2,8 +2,9 @@
 
 use crate::links::HostRequest;
 use crate::registry::{HostId, check_answer, replaced};
+use crate::socket::{self, Bounds, FIRST, SocketEvent, malformed};
 use crate::state::RecruiterState;
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{
     Answer, HostMessage, Outcome, RecruiterMessage, Refusal, RefusalKind, Request, RequestKind,
@@ -12,31 +13,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
-/// Timeout of the first announcement, which should arrive immediately.
-const FIRST: Duration = Duration::from_secs(10);
-/// Timeout of sending a message. A host that reads nothing is disconnected after it.
-const SEND: Duration = Duration::from_secs(10);
 /// Maximum length of a message. An announcement has some hundred bytes per lease.
 const MESSAGE_BYTES: usize = 4 << 20;
-/// Size of a connection's buffers. There may be ten thousand connections, and an announcement of one lease
-/// fits.
-const BUFFER_BYTES: usize = 2 << 10;
-/// Maximum length of a host's text that is quoted back to it.
-const MOST_SAID_CHARS: usize = 300;
+/// Maximum lengths of the link's messages.
+pub(crate) const BOUNDS: Bounds = Bounds {
+    received_bytes: MESSAGE_BYTES,
+    sent_bytes: MESSAGE_BYTES,
+};
 /// Maximum number of unanswered requests to a host. A host that reaches it never answers.
 const UNANSWERED: usize = 1024;
-
-/// Limits what a host may send. The buffers are small enough for many hosts.
-pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
-    upgrade
-        .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(0)
-        .max_write_buffer_size(MESSAGE_BYTES)
-        .max_message_size(MESSAGE_BYTES)
-        .max_frame_size(MESSAGE_BYTES)
-}
 
 /// Talks to the memory server of `host_id` until either side ends the connection.
 pub(crate) async fn converse(
@@ -67,9 +54,9 @@ pub(crate) async fn converse(
     if let Err(refusal) = said {
         state.complain(&format!("host {host_id}"), &refusal.detail);
         state.metrics.refused(refusal.kind);
-        let _ = send(&mut socket, &RecruiterMessage::Refused(refusal)).await; // the host may be gone
+        let _ = socket::send(&mut socket, &RecruiterMessage::Refused(refusal)).await; // the host may be gone
     }
-    let _ = timeout(SEND, socket.send(Message::Close(None))).await;
+    socket::close(&mut socket).await;
 }
 
 struct Conversation<'a> {
@@ -101,25 +88,19 @@ impl Conversation<'_> {
     async fn run(&mut self, socket: &mut WebSocket) -> Result<(), Refusal> {
         loop {
             match self.next(socket).await {
-                ConversationEvent::Heard(Some(Ok(Message::Text(text)))) => {
-                    self.heard = Instant::now();
-                    self.process_text(&text)?;
-                }
-                ConversationEvent::Heard(Some(Ok(Message::Binary(_)))) => {
-                    return Err(malformed("messages of the link are JSON text".to_owned()));
-                }
-                ConversationEvent::Heard(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
-                ConversationEvent::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
-                ConversationEvent::Heard(Some(Err(error))) => {
-                    let reason = error.to_string();
-                    // A protocol error is sent to the host. Over a broken connection, nothing can be sent.
-                    return Err(malformed(format!("the link broke: {reason}")));
-                }
+                ConversationEvent::Heard(heard) => match SocketEvent::of(heard)? {
+                    SocketEvent::Text(text) => {
+                        self.heard = Instant::now();
+                        self.process_text(&text)?;
+                    }
+                    SocketEvent::Empty => {}
+                    SocketEvent::Closed => return Ok(()),
+                },
                 ConversationEvent::Ask(Some(ask)) => self.ask(socket, ask).await?,
                 ConversationEvent::Revocations => {
                     let lists = self.revocations.borrow_and_update().clone();
                     if let Some(lists) = lists {
-                        send_text(socket, lists).await?;
+                        socket::send_text(socket, lists).await?;
                     }
                 }
                 ConversationEvent::Ask(None) => {
@@ -159,14 +140,7 @@ impl Conversation<'_> {
     }
 
     fn process_text(&mut self, text: &str) -> Result<(), Refusal> {
-        // Certificates may be revoked or expire while a connection is open.
-        if let Err(error) = self.caller.who() {
-            return Err(Refusal {
-                kind: RefusalKind::Other,
-                detail: error.to_string(),
-                retry_in_ms: None,
-            });
-        }
+        socket::check_caller(self.caller)?;
         let said: HostMessage = serde_json::from_str(text)
             .map_err(|e| malformed(format!("a message of the link cannot be read: {e}")))?;
         match said {
@@ -227,34 +201,6 @@ impl Conversation<'_> {
         let request_id = self.last_id;
         self.unanswered.insert(request_id, (asked.clone(), answer));
         let request = Request { request_id, asked };
-        send(socket, &RecruiterMessage::Request(request)).await
-    }
-}
-
-async fn send(socket: &mut WebSocket, message: &RecruiterMessage) -> Result<(), Refusal> {
-    let text = serde_json::to_string(message).map_err(|e| malformed(e.to_string()))?;
-    send_text(socket, text.into()).await
-}
-
-async fn send_text(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), Refusal> {
-    let unreachable = |why: String| Refusal {
-        kind: RefusalKind::Unreachable,
-        detail: format!("a message could not be sent: {why}"),
-        retry_in_ms: Some(1000),
-    };
-    match timeout(SEND, socket.send(Message::Text(text))).await {
-        Ok(sent) => sent.map_err(|e| unreachable(e.to_string())),
-        Err(_) => Err(unreachable(
-            "the host does not read its messages".to_owned(),
-        )),
-    }
-}
-
-fn malformed(detail: String) -> Refusal {
-    Refusal {
-        kind: RefusalKind::Malformed,
-        // A parser's error quotes the whole faulty text, so the message is cut.
-        detail: detail.chars().take(MOST_SAID_CHARS).collect(),
-        retry_in_ms: None,
+        socket::send(socket, &RecruiterMessage::Request(request)).await
     }
 }

@@ -4,16 +4,18 @@
 //! A request's journey: [`http`] authenticates the sender, [`registry`] checks permission and lists candidate
 //! hosts, and [`placing`] asks hosts over their [`links`]. The registry is built only from the hosts'
 //! announcements and answers, which arrive in a [`conversation`] with each host. [`state`] holds the state shared
-//! by these modules. [`adapter`] controls third-party memory servers.
+//! by these modules. [`commons`] has the members and epochs of commonses, which arrive by [`member_link`]s;
+//! [`socket`] has the code that both kinds of connection share. [`adapter`] controls third-party memory servers.
 //!
 //! Rooms, from the top; each uses only those after it: `ask`, `run`, `export`, `forecasts`, `http`,
-//! `conversation`, `placing`, `state`, `choice`, `config`, `links`, `metrics`, `revocations`, `args`,
-//! `registry`, `adapter`, `error`.
+//! `member_link`, `conversation`, `socket`, `placing`, `state`, `choice`, `config`, `links`, `metrics`,
+//! `revocations`, `args`, `commons`, `registry`, `adapter`, `error`.
 
 pub mod adapter;
 pub mod args;
 pub mod ask;
 mod choice;
+mod commons;
 pub mod config;
 mod conversation;
 pub mod error;
@@ -21,11 +23,13 @@ mod export;
 mod forecasts;
 pub mod http;
 mod links;
+mod member_link;
 mod metrics;
 mod placing;
 pub mod registry;
 mod revocations;
 pub mod run;
+mod socket;
 mod state;
 
 pub use error::Error;

@@ -125,6 +125,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
         for host_id in gone {
             eprintln!("gleaner-recruiter: host {host_id} missed three announcements: gone");
         }
+        app.state.commons().tick(app.state.moment());
         if !changes.changed.is_empty() || !changes.gone.is_empty() {
             is_news = true;
             let telling = Arc::clone(&app);

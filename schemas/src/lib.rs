@@ -6,13 +6,14 @@
 //! declarations.
 //!
 //! Rooms, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
-//! `diagnosis`, `cache_replay`, `curve`, `live`, `lending`, `markdown`, `arrow`, `sql`, `renames`, `rows`, `column`,
-//! `interval`, `units`.
+//! `diagnosis`, `cache_replay`, `commons`, `curve`, `live`, `lending`, `markdown`, `arrow`, `sql`, `renames`, `rows`,
+//! `column`, `interval`, `units`.
 
 pub mod arrow;
 pub mod availability;
 pub mod cache_replay;
 pub mod column;
+pub mod commons;
 pub mod curve;
 pub mod diagnosis;
 pub mod findings;

@@ -6,6 +6,7 @@
  * A list of the 32 pages used last absorbs nearly all references. A page that is not in the list enters it, and the
  * page used least recently leaves it; each such exchange is one record of 16 bytes. The order of leaving is the order
  * of recency, so the reader (simulator/src/references/records) computes exact stack distances. Each thread has a list.
+ * Nearly all of the recording's time is spent in access_counted, or access_data in programs with several threads.
  *
  * DIR gets the file `control` (counters of all processes) and files with the records, one after the other for each
  * thread. They are written through mappings, so a killed program loses nothing but its lists, and no descriptor stays
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +43,7 @@ struct qemu_info {
 };
 enum { NO_REGISTERS = 0 };
 enum { LOADS_AND_STORES = 3 }; /* 7.2 confuses its filters for one of them */
+enum { ADD = 0 };
 
 typedef void on_vcpu(plugin_id, unsigned vcpu);
 typedef void on_translation(plugin_id, struct qemu_plugin_tb *);
@@ -55,6 +58,9 @@ void qemu_plugin_register_vcpu_init_cb(plugin_id, on_vcpu *);
 void qemu_plugin_register_vcpu_exit_cb(plugin_id, on_vcpu *);
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation *);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, on_block *, int flags, void *data);
+/* QEMU 7.2 to 8.2: adds to one counter for all threads, without a call. */
+__attribute__((weak)) void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int operation,
+								    void *counter, uint64_t number);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, on_access *, int flags, int accesses, void *data);
 void qemu_plugin_register_vcpu_syscall_cb(plugin_id, on_call *);
 void qemu_plugin_register_vcpu_syscall_ret_cb(plugin_id, on_return *);
@@ -82,7 +88,7 @@ __attribute__((constructor)) static void choose_version(void)
 #define MAGIC "GLNRREC1"
 enum {
 	PLACES = 32,
-	HINTS = 256,
+	HINTS = 4096,
 	PAGE_SHIFT = 12,
 	PAGE_BITS = 36,
 	MOST_VCPUS = 1 << 16,
@@ -149,10 +155,17 @@ static inline bool misses(struct cache *cache, uint64_t line)
 #define UNTOUCHED (1ull << 63) /* flag of a key: no reference in this window so far */
 #define NO_PAGE UINT64_MAX
 
+/* A page of the list, in half a line of the processor's cache. `used` is the clock at the last reference; loads and
+ * stores are counted apart, so that a store costs no more than a load and marks the page as written. */
+enum { LOAD, STORE };
+struct place {
+	uint64_t key, used, count[2];
+};
+
 struct list {
-	uint64_t key[PLACES], used[PLACES], count[PLACES];
-	uint8_t written[PLACES], hint[HINTS];
+	struct place places[PLACES];
 	uint64_t clock, instructions, window_end; /* the clock counts references */
+	uint16_t hint[HINTS]; /* offset of the place of the last page with these low bits */
 	uint64_t reported_clock, reported_instructions;
 	struct file *file;
 	uint64_t records, capacity;
@@ -160,7 +173,21 @@ struct list {
 	bool is_lost;
 	struct cache data, code, second;
 };
-static struct list *lists[MOST_VCPUS];
+/* Accesses by QEMU's number for their kind, and lists by thread: all that the callback of an access reads, at one
+ * address that it gets as an argument. QEMU keeps the layout of the number for itself, so it is asked for all numbers
+ * once. They have 18 bits so far. */
+enum { ACCESS_KINDS = 1 << 18 };
+static struct shared {
+	struct {
+		uint8_t further_bytes, is_store;
+	} accesses[ACCESS_KINDS];
+	struct list *lists[MOST_VCPUS];
+	/* Counted by QEMU: instructions of the only thread that are not in its list yet, and their number at the window's
+	 * end. */
+	uint64_t instructions, window_end;
+} shared;
+/* True while a process has one thread: QEMU then counts its instructions, which saves a call for each block. */
+static bool is_counted_by_qemu;
 static unsigned lists_end;
 
 static void lose(struct list *list, int error)
@@ -224,59 +251,62 @@ static void record(struct list *list, unsigned vcpu, unsigned kind, uint64_t ent
 static void empty(struct list *list)
 {
 	memset(list->hint, 0, sizeof list->hint);
-	for (int i = 0; i < PLACES; i++) {
-		list->key[i] = NO_PAGE;
-		list->used[i] = 0;
-	}
+	for (int i = 0; i < PLACES; i++)
+		list->places[i] = (struct place){ .key = NO_PAGE };
 }
 
-static uint64_t oldest(const struct list *list)
+static struct place *oldest(struct list *list)
 {
-	int place = 0;
-	for (int i = 1; i < PLACES; i++)
-		if (list->used[i] < list->used[place])
-			place = i;
-	return place;
+	struct place *oldest = list->places;
+	for (struct place *place = oldest + 1; place < list->places + PLACES; place++)
+		if (place->used < oldest->used)
+			oldest = place;
+	return oldest;
+}
+
+/* Records that a page leaves the list, for one that enters (EXCHANGE) or at the end (LEAVE). */
+static void record_leaving(struct list *list, unsigned vcpu, unsigned kind, uint64_t enter, const struct place *place)
+{
+	uint64_t leaves = place->key & ~UNTOUCHED, count = place->count[LOAD] + place->count[STORE];
+	if (count >> 16)
+		record(list, vcpu, MORE, count >> 16, leaves, 0, 0);
+	record(list, vcpu, kind, enter, leaves, place->count[STORE] > 0, count);
 }
 
 /* A reference to a page that is not in the list, or not yet in this window. */
 static __attribute__((noinline)) void reference_other(struct list *list, unsigned vcpu, uint64_t page, bool is_write)
 {
-	int place;
-	for (place = 0; place < PLACES; place++)
-		if ((list->key[place] & ~UNTOUCHED) == page)
-			break;
-	if (place < PLACES) {
-		if (list->key[place] & UNTOUCHED)
-			record(list, vcpu, TOUCH, page, 0, 0, 0);
-		list->count[place]++;
-		list->written[place] |= is_write;
-	} else {
+	struct place *place = list->places, *end = place + PLACES;
+	while (place < end && (place->key & ~UNTOUCHED) != page)
+		place++;
+	if (place == end) {
 		place = oldest(list);
-		uint64_t leaves = list->key[place] & ~UNTOUCHED, count = list->count[place];
-		if (list->key[place] == NO_PAGE) {
+		if (place->key == NO_PAGE)
 			record(list, vcpu, ENTER, page, 0, 0, 0);
-		} else {
-			if (count >> 16)
-				record(list, vcpu, MORE, count >> 16, leaves, 0, 0);
-			record(list, vcpu, EXCHANGE, page, leaves, list->written[place], count);
-		}
-		list->count[place] = 1;
-		list->written[place] = is_write;
+		else
+			record_leaving(list, vcpu, EXCHANGE, page, place);
+		place->count[LOAD] = place->count[STORE] = 0;
+	} else if (place->key & UNTOUCHED) {
+		record(list, vcpu, TOUCH, page, 0, 0, 0);
 	}
-	list->key[place] = page;
-	list->used[place] = list->clock;
-	list->hint[page % HINTS] = place;
+	place->key = page;
+	place->used = list->clock;
+	place->count[is_write]++;
+	list->hint[page % HINTS] = (char *)place - (char *)list;
+}
+
+/* Place of the page, if it is in the list and no other page with the same low bits came after it. */
+static inline struct place *hinted(struct list *list, uint64_t page)
+{
+	return (struct place *)((char *)list + list->hint[page % HINTS]);
 }
 
 static inline void reference(struct list *list, unsigned vcpu, uint64_t page, bool is_write)
 {
-	unsigned place = list->hint[page % HINTS];
-	if (__builtin_expect(list->key[place] == page, 1)) {
-		list->used[place] = list->clock;
-		list->count[place]++;
-		if (is_write)
-			list->written[place] = 1;
+	struct place *place = hinted(list, page);
+	if (__builtin_expect(place->key == page, 1)) {
+		place->used = list->clock;
+		place->count[is_write]++;
 		return;
 	}
 	if (__builtin_expect(page >> PAGE_BITS, 0))
@@ -288,17 +318,21 @@ static inline void reference(struct list *list, unsigned vcpu, uint64_t page, bo
 static void flush(struct list *list, unsigned vcpu)
 {
 	for (int i = 0; i < PLACES; i++) {
-		int place = oldest(list);
-		if (list->key[place] != NO_PAGE) {
-			uint64_t count = list->count[place], leaves = list->key[place] & ~UNTOUCHED;
-			if (count >> 16)
-				record(list, vcpu, MORE, count >> 16, leaves, 0, 0);
-			record(list, vcpu, LEAVE, 0, leaves, list->written[place], count);
-		}
-		list->key[place] = NO_PAGE;
-		list->used[place] = UINT64_MAX;
+		struct place *place = oldest(list);
+		if (place->key != NO_PAGE)
+			record_leaving(list, vcpu, LEAVE, 0, place);
+		place->key = NO_PAGE;
+		place->used = UINT64_MAX;
 	}
 	empty(list);
+}
+
+/* Adds the instructions that QEMU has counted to the only thread's list. */
+static void add_instructions(struct list *list)
+{
+	list->instructions += shared.instructions;
+	shared.instructions = 0;
+	shared.window_end = list->window_end > list->instructions ? list->window_end - list->instructions : 0;
 }
 
 static void report(struct list *list)
@@ -311,10 +345,12 @@ static void report(struct list *list)
 
 static void end_window(struct list *list, unsigned vcpu)
 {
+	add_instructions(list);
 	uint64_t windows = (list->instructions - list->window_end) / WINDOW_INSTRUCTIONS + 1;
 	list->window_end += windows * WINDOW_INSTRUCTIONS;
+	add_instructions(list);
 	for (int i = 0; i < PLACES; i++)
-		list->key[i] |= UNTOUCHED; /* NO_PAGE has the flag already */
+		list->places[i].key |= UNTOUCHED; /* NO_PAGE has the flag already */
 	record(list, vcpu, WINDOWS, windows, 0, 0, 0);
 	report(list);
 }
@@ -333,7 +369,7 @@ static inline void access_lines(struct list *list, unsigned vcpu, struct cache *
 static void access_cache(unsigned vcpu, uint32_t info, uint64_t address, void *data)
 {
 	(void)data;
-	struct list *list = lists[vcpu];
+	struct list *list = shared.lists[vcpu];
 	list->clock++;
 	access_lines(list, vcpu, &list->data, address, 1ull << qemu_plugin_mem_size_shift(info),
 		     qemu_plugin_mem_is_store(info));
@@ -341,27 +377,59 @@ static void access_cache(unsigned vcpu, uint32_t info, uint64_t address, void *d
 
 static __attribute__((noinline)) void access_other(unsigned vcpu, uint32_t info, uint64_t address)
 {
-	struct list *list = lists[vcpu];
+	struct list *list = shared.lists[vcpu];
 	bool is_write = qemu_plugin_mem_is_store(info);
 	uint64_t last = address + (1ull << qemu_plugin_mem_size_shift(info)) - 1;
 	for (uint64_t page = address >> PAGE_SHIFT; page <= last >> PAGE_SHIFT; page++)
 		reference(list, vcpu, page, is_write);
 }
 
-/* Most of the recording's time is spent here: the common case calls nothing. */
+static void describe_accesses(void)
+{
+	for (uint32_t info = 0; info < ACCESS_KINDS; info++) {
+		unsigned shift = qemu_plugin_mem_size_shift(info);
+		shared.accesses[info].further_bytes = shift < 8 ? (1u << shift) - 1 : UINT8_MAX; /* QEMU has none above 64 bytes */
+		shared.accesses[info].is_store = qemu_plugin_mem_is_store(info);
+	}
+}
+
+/* The common case of an access calls nothing, and a store runs as a load does. Returns false in all other cases. */
+static inline __attribute__((always_inline)) bool is_common(unsigned vcpu, uint32_t info, uint64_t address,
+							    const struct shared *shared)
+{
+	struct list *list = shared->lists[vcpu];
+	uint64_t page = address >> PAGE_SHIFT;
+	struct place *place = hinted(list, page);
+	list->clock++;
+	if (__builtin_expect(info >= ACCESS_KINDS || place->key != page, 0))
+		return false;
+	if (__builtin_expect((address + shared->accesses[info].further_bytes) >> PAGE_SHIFT != page, 0))
+		return false;
+	place->used = list->clock;
+	place->count[shared->accesses[info].is_store]++;
+	return true;
+}
+
 static void access_data(unsigned vcpu, uint32_t info, uint64_t address, void *data)
 {
-	(void)data;
-	struct list *list = lists[vcpu];
-	uint64_t page = address >> PAGE_SHIFT;
-	unsigned place = list->hint[page % HINTS];
-	list->clock++;
-	/* To a written page, a store is as a load. The largest access has 64 bytes. */
-	bool is_common = list->key[place] == page && list->written[place] && (address & 4095) <= 4096 - 64;
-	if (__builtin_expect(!is_common, 0))
-		return access_other(vcpu, info, address);
-	list->used[place] = list->clock;
-	list->count[place]++;
+	if (!is_common(vcpu, info, address, data))
+		access_other(vcpu, info, address);
+}
+
+static __attribute__((noinline)) void access_next_window(unsigned vcpu, uint32_t info, uint64_t address, void *data)
+{
+	end_window(shared.lists[vcpu], vcpu);
+	access_data(vcpu, info, address, data);
+}
+
+/* The same while QEMU counts the instructions, which it does at the begin of each block, before its accesses. */
+static void access_counted(unsigned vcpu, uint32_t info, uint64_t address, void *data)
+{
+	const struct shared *shared = data;
+	if (__builtin_expect(shared->instructions >= shared->window_end, 0))
+		return access_next_window(vcpu, info, address, data);
+	if (!is_common(vcpu, info, address, data))
+		access_other(vcpu, info, address);
 }
 
 struct block {
@@ -371,7 +439,7 @@ struct block {
 static void run_code(unsigned vcpu, void *data)
 {
 	const struct block *block = data;
-	struct list *list = lists[vcpu];
+	struct list *list = shared.lists[vcpu];
 	if (cache_bytes) {
 		access_lines(list, vcpu, &list->code, block->address, block->bytes, false);
 	} else {
@@ -386,7 +454,7 @@ static void run_code(unsigned vcpu, void *data)
 
 static void run(unsigned vcpu, void *data)
 {
-	struct list *list = lists[vcpu];
+	struct list *list = shared.lists[vcpu];
 	list->instructions += (uintptr_t)data;
 	if (__builtin_expect(list->instructions >= list->window_end, 0))
 		end_window(list, vcpu);
@@ -404,14 +472,23 @@ static void translate(plugin_id id, struct qemu_plugin_tb *tb)
 		block->address = qemu_plugin_tb_vaddr(tb);
 		block->bytes = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->address;
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, run_code, NO_REGISTERS, block);
+	} else if (is_counted_by_qemu) {
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, ADD, &shared.instructions, instructions);
 	} else {
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, run, NO_REGISTERS, (void *)(uintptr_t)instructions);
 	}
-	for (size_t i = 0; i < instructions; i++) {
-		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
-		qemu_plugin_register_vcpu_mem_cb(instruction, cache_bytes ? access_cache : access_data, NO_REGISTERS,
-						 LOADS_AND_STORES, NULL);
-	}
+	on_access *access = cache_bytes ? access_cache : is_counted_by_qemu ? access_counted : access_data;
+	for (size_t i = 0; i < instructions; i++)
+		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), access, NO_REGISTERS, LOADS_AND_STORES,
+						 &shared);
+}
+
+/* Before a process has its second thread, QEMU translates all blocks anew, since they need atomic instructions then. */
+static void count_by_calls(struct list *list)
+{
+	add_instructions(list);
+	is_counted_by_qemu = false;
+	shared.window_end = UINT64_MAX;
 }
 
 static void begin_thread(plugin_id id, unsigned vcpu)
@@ -422,17 +499,21 @@ static void begin_thread(plugin_id id, unsigned vcpu)
 		_exit(125);
 	}
 	/* A thread that has ended leaves its list, empty, to the next one with its number. */
-	if (lists[vcpu])
+	if (shared.lists[vcpu])
 		return;
-	struct list *list = calloc(1, sizeof *list);
+	/* Whole lines of the processor's cache. */
+	struct list *list = aligned_alloc(64, (sizeof *list + 63) / 64 * 64);
+	memset(list, 0, sizeof *list);
 	empty(list);
 	list->window_end = WINDOW_INSTRUCTIONS;
+	if (!lists_end)
+		add_instructions(list);
 	if (cache_bytes) {
 		list->data = cache_of(FIRST_LEVEL_BYTES, FIRST_LINE_SHIFT);
 		list->code = cache_of(FIRST_LEVEL_BYTES, FIRST_LINE_SHIFT);
 		list->second = cache_of(cache_bytes, SECOND_LINE_SHIFT);
 	}
-	lists[vcpu] = list;
+	shared.lists[vcpu] = list;
 	if (vcpu >= lists_end)
 		lists_end = vcpu + 1;
 }
@@ -440,15 +521,19 @@ static void begin_thread(plugin_id id, unsigned vcpu)
 static void end_thread(plugin_id id, unsigned vcpu)
 {
 	(void)id;
-	flush(lists[vcpu], vcpu);
-	report(lists[vcpu]);
+	struct list *list = shared.lists[vcpu];
+	add_instructions(list);
+	if (list->instructions >= list->window_end)
+		end_window(list, vcpu);
+	flush(list, vcpu);
+	report(list);
 }
 
 static void end_process(plugin_id id, void *data)
 {
 	(void)data;
 	for (unsigned vcpu = 0; vcpu < lists_end; vcpu++)
-		if (lists[vcpu])
+		if (shared.lists[vcpu])
 			end_thread(id, vcpu);
 	atomic_fetch_add(&control->ended, 1);
 }
@@ -458,7 +543,7 @@ static void begin_child(void)
 {
 	process = atomic_fetch_add(&control->processes, 1);
 	for (unsigned vcpu = 0; vcpu < lists_end; vcpu++) {
-		struct list *list = lists[vcpu];
+		struct list *list = shared.lists[vcpu];
 		if (!list)
 			continue;
 		if (list->file)
@@ -468,13 +553,14 @@ static void begin_child(void)
 		list->is_lost = false;
 		empty(list);
 		/* The parent reports what was counted before. */
+		add_instructions(list);
 		list->reported_clock = list->clock;
 		list->reported_instructions = list->instructions;
 	}
 }
 
-/* Numbers of execve and execveat, by which a process leaves the emulation. */
-static int64_t exec_numbers[2];
+/* Numbers of execve and execveat, by which a process leaves the emulation, and of clone. QEMU lacks clone3. */
+static int64_t exec_numbers[2], clone_number;
 
 static bool is_exec(int64_t number)
 {
@@ -484,7 +570,10 @@ static bool is_exec(int64_t number)
 static void call(plugin_id id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		 uint64_t f, uint64_t g, uint64_t h)
 {
-	(void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+	(void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+	/* QEMU runs a vfork as a fork. */
+	if (number == clone_number && (a & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+		count_by_calls(shared.lists[vcpu]);
 	if (!is_exec(number))
 		return;
 	end_thread(id, vcpu);
@@ -546,6 +635,9 @@ EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int
 	bool is_x86 = !strcmp(info->target_name, "x86_64");
 	exec_numbers[0] = is_x86 ? 59 : 221; /* 221, 281: all newer architectures */
 	exec_numbers[1] = is_x86 ? 322 : 281;
+	clone_number = is_x86 ? 56 : 220;
+	is_counted_by_qemu = qemu_plugin_register_vcpu_tb_exec_inline && !has_code && !cache_bytes;
+	describe_accesses();
 	if (begin_control() || pthread_atfork(NULL, NULL, begin_child))
 		return -1;
 	qemu_plugin_register_vcpu_init_cb(id, begin_thread);

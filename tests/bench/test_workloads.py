@@ -1,6 +1,7 @@
 """The workloads of bench/simulated: generators give equal bytes for equal arguments, and small versions of the C programs compute what they must."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -159,8 +160,22 @@ def test_each_workload_has_its_processes():
     assert workloads.processes("vcs")[0] == workloads.processes("vcs-one")[0]
 
 
-def test_record_says_its_kinds_and_refuses_unknown_names(tmp_path):
+def test_workloads_are_counted_before_they_run():
+    assert {name: workloads.count(name) for name in ("pmake", "vcs", "delay")} == {"pmake": 4, "vcs": 2, "delay": 1}
+
+
+def test_record_names_the_files_that_fidelity_reads(tmp_path):
+    options = runpy.run_path(str(SIMULATED / "record"))["options"]
+    stem = tmp_path / "vcs.1.misses"
+    misses = ["-o", f"{stem}.curve", "--of", "misses", "--cache", "1MiB"]
+    assert options("misses", stem, is_shared=False) == misses
+    assert options("misses", stem, is_shared=True) == [*misses, "--order", f"{stem}.order"]
+    larger = tmp_path / "vcs.1.misses-4MiB"
+    assert options("misses-4MiB", larger, is_shared=True) == ["-o", f"{larger}.curve", "--of", "misses", "--cache", "4MiB"]
+
+
+def test_record_refuses_unknown_workloads_and_kinds(tmp_path):
     record = SIMULATED / "record"
-    assert "NAME.P.references.curve" in subprocess.run([record, "--help"], check=True, capture_output=True, text=True).stdout
-    refused = subprocess.run([record, tmp_path, "chess"], capture_output=True, text=True)
-    assert refused.returncode == 2 and "chess" in refused.stderr
+    for words in (["--only", "chess"], ["--kinds", "references"]):
+        refused = subprocess.run([record, tmp_path, *words], capture_output=True, text=True)
+        assert refused.returncode == 2 and words[1] in refused.stderr

@@ -172,6 +172,20 @@ fn programs_that_close_fork_and_have_threads_are_whole() {
 }
 
 #[test]
+fn instructions_are_as_many_if_qemu_counts_them_as_by_calls() {
+    let recorded = Recorded::new();
+    // QEMU counts them as long as there is one thread, but not with --code.
+    for how in ["walk", "fork", "threads"] {
+        let count = |options: &[&str]| {
+            let (curve, _) = recorded.curve(how, options);
+            curve["instructions_count"].as_u64().unwrap()
+        };
+        let by_calls = count(&["--native-s", "0.01", "--code"]);
+        near(count(&["--native-s", "0.01"]), by_calls);
+    }
+}
+
+#[test]
 fn an_order_file_has_the_references_of_the_curve() {
     let recorded = Recorded::new();
     let order = recorded.path("program.order");

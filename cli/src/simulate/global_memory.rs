@@ -5,7 +5,7 @@ use super::args::{Replacements, Simulate};
 use super::global_memory_page;
 use super::scenario::{ScenarioText, check_from, folders};
 use super::swept_files::SweptResults;
-use super::{cpus, has_other_days, open_cluster, refuse_outputs};
+use super::{cpus, has_other_days, open_cluster, refuse_outputs, refuse_part};
 use crate::report;
 use crate::tables::{or_dash, plain};
 use anyhow::{Context, bail};
@@ -67,15 +67,10 @@ fn refuse_options(args: &Simulate, has_datasets: bool) -> anyhow::Result<()> {
     if let Some((option, _)) = given.filter(|_| !has_datasets) {
         bail!("{option} is for scenarios with datasets: leave it out, or write a table [datasets]");
     }
-    for (option, is_given) in [
-        ("--program", !instead.program.is_empty()),
-        ("--part", args.part.is_some()),
-    ] {
-        if is_given {
-            bail!("{option} is not for scenarios of global memory: leave it out");
-        }
+    if !instead.program.is_empty() {
+        bail!("--program is not for scenarios of global memory: leave it out");
     }
-    Ok(())
+    refuse_part(args, "global memory")
 }
 
 /// Replaces begin and length of the recorded time.

@@ -178,6 +178,16 @@ pub(crate) fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Rejects `--part` for systems whose sweeps are divided by their values.
+fn refuse_part(args: &Simulate, system: &str) -> anyhow::Result<()> {
+    match args.part {
+        Some(_) => bail!(
+            "--part is not for scenarios of {system}: give each machine some values by --sweep KEY=VALUE, and join the rows of the CSV files"
+        ),
+        None => Ok(()),
+    }
+}
+
 /// Checks that the folder of an output exists.
 pub(crate) fn refuse_folder(to: Option<&Path>) -> anyhow::Result<()> {
     let folder = to.and_then(Path::parent);

@@ -3,7 +3,7 @@
 use super::args::Simulate;
 use super::scenario::ScenarioText;
 use super::swept_files::SweptResults;
-use super::{cpus, refuse_outputs};
+use super::{cpus, refuse_outputs, refuse_part};
 use crate::tables::or_dash;
 use anyhow::{Context, bail};
 use gleaner_simulator::servers::{self, MEASURES, Measure, ScenarioFile};
@@ -36,7 +36,7 @@ pub(super) fn run(
     write(&found.name, &file, &rows?, args, output)
 }
 
-/// Rejects options that need a dataset's hosts.
+/// Rejects options that need a dataset's hosts, and parts.
 fn refuse_options(args: &Simulate) -> anyhow::Result<()> {
     let instead = &args.instead;
     let given = [
@@ -44,12 +44,11 @@ fn refuse_options(args: &Simulate) -> anyhow::Result<()> {
         ("--program", !instead.program.is_empty()),
         ("--from", instead.from.is_some()),
         ("--days", instead.days.is_some()),
-        ("--part", args.part.is_some()),
         ("--page", args.results.page.is_some()),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => bail!("{option} is for scenarios with datasets: leave it out"),
-        None => Ok(()),
+        None => refuse_part(args, "memory servers"),
     }
 }
 

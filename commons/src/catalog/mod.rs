@@ -5,6 +5,7 @@
 //! the row that breaks a rule. Row 0 is the sealed folder itself, with an empty path; a row's inode number is
 //! the row's number plus 1.
 
+mod address;
 mod columns;
 mod error;
 mod rules;
@@ -13,6 +14,7 @@ mod tests;
 mod tree;
 mod write;
 
+pub use address::CatalogAddress;
 pub use error::CatalogError;
 pub use tree::Children;
 pub use write::{CatalogWriter, NewEntry};

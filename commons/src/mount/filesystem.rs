@@ -33,6 +33,8 @@ const PARENT_OFFSET: u64 = 2;
 
 /// A mounted catalog. The inode of row N is N + 1.
 pub(super) struct FileSystem {
+    /// Number of the mount, from 0.
+    mount: usize,
     catalog: Arc<Catalog>,
     store: Arc<BlockStore>,
     kernel_cache: bool,
@@ -44,8 +46,14 @@ pub(super) struct FileSystem {
 }
 
 impl FileSystem {
-    pub(super) fn new(catalog: Arc<Catalog>, store: Arc<BlockStore>, kernel_cache: bool) -> Self {
+    pub(super) fn new(
+        mount: usize,
+        catalog: Arc<Catalog>,
+        store: Arc<BlockStore>,
+        kernel_cache: bool,
+    ) -> Self {
         Self {
+            mount,
             catalog,
             store,
             kernel_cache,
@@ -124,6 +132,15 @@ impl FileSystem {
         }
     }
 
+    fn place(&self, entry: &CatalogEntry<'_>, index: u64) -> Option<BlockPlace> {
+        Some(BlockPlace {
+            hash: entry.block(index)?,
+            mount: self.mount,
+            row: entry.row,
+            index,
+        })
+    }
+
     fn sequences(&self) -> MutexGuard<'_, HashMap<u64, Sequence>> {
         let sequences = self.sequences.lock();
         sequences.unwrap_or_else(PoisonError::into_inner)
@@ -141,19 +158,11 @@ impl FileSystem {
             None => return,
         };
         for index in ahead {
-            if let Some(place) = place(entry, index) {
+            if let Some(place) = self.place(entry, index) {
                 self.store.fetch_ahead(place);
             }
         }
     }
-}
-
-fn place(entry: &CatalogEntry<'_>, index: u64) -> Option<BlockPlace> {
-    Some(BlockPlace {
-        hash: entry.block(index)?,
-        row: entry.row,
-        index,
-    })
 }
 
 const fn type_of(kind: EntryKind) -> FileType {
@@ -268,7 +277,8 @@ impl Filesystem for FileSystem {
         if read.is_empty() {
             return reply.data(&[]);
         }
-        let places: Option<Vec<BlockPlace>> = blocks(&read).map(|i| place(&entry, i)).collect();
+        let places: Option<Vec<BlockPlace>> =
+            blocks(&read).map(|i| self.place(&entry, i)).collect();
         let Some(places) = places else {
             return reply.error(Errno::EIO); // the catalog was changed in place
         };

@@ -1,33 +1,31 @@
-//! `gleaner-commons mount`: shows a catalog's folder as a read-only file system until it is unmounted.
+//! Mounts: a catalog's folder as a read-only file system. [`run`] is `gleaner-commons mount`, which makes one
+//! mount and returns when it is unmounted; the service makes several ([`MountedFolder`]).
 
 mod ahead;
 mod error;
 mod filesystem;
 mod kernel;
 mod reads;
+mod session;
 
 pub use error::MountError;
+pub use session::{MountSettings, MountedFolder};
 
 use crate::catalog::{Catalog, Hash};
 use crate::source::{BlockSource, SourceAddress};
 use crate::status::{self, MountStatus};
 use crate::store::{BlockStore, StoreSettings};
-use filesystem::FileSystem;
-use fuser::{MountOption, Session, SessionACL};
 use gleaner_daemon::notify::ServiceManager;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 /// Number of threads that fetch blocks from the source. They mostly wait.
-const FETCHERS: usize = 32;
-/// Maximum number of threads that take the kernel's requests.
-const MOST_SESSION_THREADS: usize = 4;
+pub const FETCHERS: usize = 32;
 
 /// Options of a mount.
 #[derive(Clone, Debug)]
@@ -64,7 +62,7 @@ pub fn run(options: &MountOptions) -> Result<(), MountError> {
         signal_hook::low_level::pipe::register(signal, pipe).map_err(MountError::System)?;
     }
     let catalog = Arc::new(Catalog::open(&options.catalog, options.pinned)?);
-    kernel::check_mount_point(&options.mount_point)?;
+    check_mount_point(&options.mount_point)?;
     let source = BlockSource::open(
         &options.source,
         Arc::clone(&catalog),
@@ -75,7 +73,7 @@ pub fn run(options: &MountOptions) -> Result<(), MountError> {
         fetchers: FETCHERS,
         timeout: options.source_timeout,
     };
-    let store = BlockStore::start(Box::new(source), settings).map_err(MountError::System)?;
+    let store = BlockStore::start(Box::new(source), None, settings).map_err(MountError::System)?;
     let store = Arc::new(store);
     listen(options, &catalog, &store)?;
     let mounted = serve(options, catalog, store, &mut end, on_signal);
@@ -110,6 +108,14 @@ fn listen(
     status::listen(&socket, current).map_err(failed)
 }
 
+/// Checks that `point` is a folder, and no mount that a killed daemon left.
+///
+/// # Errors
+/// [`MountError::Point`], [`MountError::Stale`].
+pub fn check_mount_point(point: &Path) -> Result<(), MountError> {
+    kernel::check_mount_point(point)
+}
+
 fn serve(
     options: &MountOptions,
     catalog: Arc<Catalog>,
@@ -117,67 +123,20 @@ fn serve(
     end: &mut UnixStream,
     mut on_end: UnixStream,
 ) -> Result<(), MountError> {
-    let point = fs::canonicalize(&options.mount_point).map_err(MountError::System)?;
-    let failed = |source: io::Error| MountError::Mount {
-        point: point.clone(),
-        source,
+    let settings = MountSettings {
+        point: &options.mount_point,
+        kernel_cache: options.kernel_cache,
+        allows_others: options.allows_others,
     };
-    let files = FileSystem::new(catalog, store, options.kernel_cache);
-    let mut session = Session::new(files, &point, &config(options)).map_err(failed)?;
-    let mut unmounter = session.unmount_callable();
-    let serving = thread::Builder::new().name("session".to_owned());
-    let serving = serving.spawn(move || {
-        let ended = session.run();
+    let ended = move || {
         let _ = on_end.write_all(&[0]); // the main thread may have ended
-        ended
-    });
-    let serving = serving.map_err(MountError::System)?;
-    if options.kernel_cache
-        && let Err(e) = kernel::enlarge_readahead(&point)
-    {
-        eprintln!(
-            "gleaner-commons: the kernel's readahead stays small ({e}): large reads are slower; root can change it"
-        );
-    }
+    };
+    let mounted = MountedFolder::start(0, &settings, catalog, store, ended)?;
     let service = ServiceManager::of_this_process();
-    println!("mounted {}", point.display());
+    println!("mounted {}", mounted.point().display());
     service.ready("serves its mount");
     // A signal, or the end of the session, writes a byte.
     let _ = end.read(&mut [0]);
     service.stopping("unmounts");
-    if !serving.is_finished() && unmounter.unmount().is_err() {
-        kernel::detach(&point).map_err(|source| MountError::Unmount {
-            point: point.clone(),
-            source,
-        })?;
-        eprintln!(
-            "gleaner-commons: {} was in use: programs that have files open there get errors from now on",
-            point.display()
-        );
-        return Ok(()); // the session ends with the process
-    }
-    match serving.join() {
-        Ok(ended) => ended.map_err(failed),
-        Err(_) => Err(MountError::Panicked),
-    }
-}
-
-fn config(options: &MountOptions) -> fuser::Config {
-    let mut config = fuser::Config::default();
-    config.mount_options = vec![
-        MountOption::RO,
-        MountOption::NoSuid,
-        MountOption::NoDev,
-        MountOption::NoAtime,
-        MountOption::DefaultPermissions,
-        MountOption::FSName("gleaner-commons".to_owned()),
-    ];
-    config.acl = if options.allows_others {
-        SessionACL::All
-    } else {
-        SessionACL::Owner
-    };
-    let cpus = thread::available_parallelism().map_or(1, usize::from);
-    config.n_threads = Some(cpus.clamp(1, MOST_SESSION_THREADS));
-    config
+    mounted.end()
 }

@@ -143,9 +143,26 @@ impl BlockOrigin for BlockSource {
         }
     }
 
-    fn path_of(&self, row: u64) -> String {
-        let entry = self.catalog.entry(row);
+    fn path_of(&self, place: &BlockPlace) -> String {
+        let entry = self.catalog.entry(place.row);
         entry.map_or_else(String::new, |e| crate::catalog::shown(e.path))
+    }
+}
+
+/// Sources of several mounts, by the number of the mount.
+pub struct MountSources(pub Vec<BlockSource>);
+
+impl BlockOrigin for MountSources {
+    fn fetch(&self, place: &BlockPlace, deadline: Instant) -> Result<Vec<u8>, FetchError> {
+        match self.0.get(place.mount) {
+            Some(source) => source.fetch(place, deadline),
+            None => Err(missing("there is no such mount")),
+        }
+    }
+
+    fn path_of(&self, place: &BlockPlace) -> String {
+        let source = self.0.get(place.mount);
+        source.map_or_else(String::new, |source| source.path_of(place))
     }
 }
 

@@ -12,8 +12,8 @@ const MOST_FILES: usize = 10_000;
 
 #[derive(Default)]
 pub(super) struct Complaints {
-    /// Rows of the files that were named.
-    files: Mutex<HashSet<u64>>,
+    /// Files that were named: the mount and the row of each.
+    files: Mutex<HashSet<(usize, u64)>>,
     is_failing: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl Complaints {
         match error {
             FetchError::Differs { .. } | FetchError::Missing { .. } => {
                 let mut files = lock(&self.files);
-                if files.len() >= MOST_FILES || !files.insert(place.row) {
+                if files.len() >= MOST_FILES || !files.insert((place.mount, place.row)) {
                     return;
                 }
                 let is_last = files.len() == MOST_FILES;

@@ -1,6 +1,6 @@
 //! Counts of reads, fetches and failures.
 
-use super::FetchError;
+use super::{FetchError, Supplier};
 use gleaner_policy::global::age::{CLASSES, class_begin_ms, class_of};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +19,10 @@ pub struct StoreCounters {
     pub local_reads_count: u64,
     /// Bytes that readers used of these blocks.
     pub local_read_bytes: u64,
+    /// Requests of blocks that were answered by a fetch from another host's memory.
+    pub cluster_reads_count: u64,
+    /// Bytes that readers used of these blocks.
+    pub cluster_read_bytes: u64,
     /// Requests of blocks that were answered by a fetch from the source.
     pub source_reads_count: u64,
     /// Bytes that readers used of these blocks.
@@ -27,6 +31,10 @@ pub struct StoreCounters {
     pub fetched_blocks_count: u64,
     /// Bytes fetched from the source.
     pub fetched_bytes: u64,
+    /// Blocks fetched from other hosts' memory.
+    pub cluster_blocks_count: u64,
+    /// Bytes fetched from other hosts' memory.
+    pub cluster_bytes: u64,
     /// Fetches that were begun before a reader requested the block.
     pub ahead_blocks_count: u64,
     /// Fetches whose bytes differed from the catalog.
@@ -53,6 +61,10 @@ pub struct AgeClass {
 pub(super) struct Counts {
     local_reads: AtomicU64,
     local_bytes: AtomicU64,
+    cluster_reads: AtomicU64,
+    cluster_read_bytes: AtomicU64,
+    cluster_blocks: AtomicU64,
+    cluster_bytes: AtomicU64,
     source_reads: AtomicU64,
     source_bytes: AtomicU64,
     fetched: AtomicU64,
@@ -70,6 +82,10 @@ impl Default for Counts {
         Self {
             local_reads: AtomicU64::default(),
             local_bytes: AtomicU64::default(),
+            cluster_reads: AtomicU64::default(),
+            cluster_read_bytes: AtomicU64::default(),
+            cluster_blocks: AtomicU64::default(),
+            cluster_bytes: AtomicU64::default(),
             source_reads: AtomicU64::default(),
             source_bytes: AtomicU64::default(),
             fetched: AtomicU64::default(),
@@ -97,14 +113,22 @@ impl Counts {
         }
     }
 
-    pub(super) fn count_source_read(&self, used_bytes: u64) {
-        add(&self.source_reads, 1);
-        add(&self.source_bytes, used_bytes);
+    pub(super) fn count_read(&self, supplier: Supplier, used_bytes: u64) {
+        let (reads, bytes) = match supplier {
+            Supplier::Cluster => (&self.cluster_reads, &self.cluster_read_bytes),
+            Supplier::Source => (&self.source_reads, &self.source_bytes),
+        };
+        add(reads, 1);
+        add(bytes, used_bytes);
     }
 
-    pub(super) fn count_fetch(&self, bytes: u64) {
-        add(&self.fetched, 1);
-        add(&self.fetched_bytes, bytes);
+    pub(super) fn count_fetch(&self, supplier: Supplier, fetched_bytes: u64) {
+        let (blocks, bytes) = match supplier {
+            Supplier::Cluster => (&self.cluster_blocks, &self.cluster_bytes),
+            Supplier::Source => (&self.fetched, &self.fetched_bytes),
+        };
+        add(blocks, 1);
+        add(bytes, fetched_bytes);
     }
 
     pub(super) fn count_ahead(&self) {
@@ -131,6 +155,10 @@ impl Counts {
             frames_count: frames,
             local_reads_count: read(&self.local_reads),
             local_read_bytes: read(&self.local_bytes),
+            cluster_reads_count: read(&self.cluster_reads),
+            cluster_read_bytes: read(&self.cluster_read_bytes),
+            cluster_blocks_count: read(&self.cluster_blocks),
+            cluster_bytes: read(&self.cluster_bytes),
             source_reads_count: read(&self.source_reads),
             source_read_bytes: read(&self.source_bytes),
             fetched_blocks_count: read(&self.fetched),

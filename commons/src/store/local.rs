@@ -51,6 +51,20 @@ impl LocalMemory {
         Some((Block::clone(&frame.block), age_ms))
     }
 
+    /// Returns a block; this is no use of it.
+    #[must_use]
+    pub fn peek(&self, hash: &Hash) -> Option<Block> {
+        let frame = self.frames.get(*self.places.get(hash)?)?;
+        Some(Block::clone(&frame.block))
+    }
+
+    /// Removes the block that was used least recently.
+    pub fn remove_oldest(&mut self) {
+        if self.oldest != NONE {
+            self.remove(self.oldest);
+        }
+    }
+
     /// Returns true if the block is in memory; this is no use of it.
     #[must_use]
     pub fn contains(&self, hash: &Hash) -> bool {

@@ -1,4 +1,5 @@
-//! Blocks in local memory, and the fetches of blocks that are not there.
+//! Blocks in local memory, and the fetches of blocks that are not there: from other hosts' memory
+//! ([`ClusterMemory`]) if they have the block, else from the origin.
 //!
 //! A request is answered through a [`BlockReceiver`], so that no thread waits for a slow origin on a reader's
 //! behalf. However many readers request a block at once, it is fetched once. Every fetched block is hashed,
@@ -40,6 +41,8 @@ const STACK_BYTES: usize = 1 << 20;
 pub struct BlockPlace {
     /// Hash of the block.
     pub hash: Hash,
+    /// Number of the mount whose catalog has the row, from 0; always 0 if there is one mount.
+    pub mount: usize,
     /// Row of the catalog with a file that has the block.
     pub row: u64,
     /// Number of the block in that file, from 0.
@@ -81,8 +84,33 @@ pub trait BlockOrigin: Send + Sync + 'static {
     /// [`FetchError`]. An origin that can do so gives up at `deadline`.
     fn fetch(&self, place: &BlockPlace, deadline: Instant) -> Result<Vec<u8>, FetchError>;
 
-    /// Path of a row's file, for messages.
-    fn path_of(&self, row: u64) -> String;
+    /// Path of a place's file, for messages.
+    fn path_of(&self, place: &BlockPlace) -> String;
+}
+
+/// Memory of other hosts.
+pub trait ClusterMemory: Send + Sync + 'static {
+    /// Finds a block in the memory of other hosts, by `deadline`. The implementation has checked the block's
+    /// hash. `None`: the block must be read from its origin.
+    fn find(&self, hash: &Hash, deadline: Instant) -> Option<Block>;
+
+    /// Takes a block that was read from its origin, so that other hosts find it. This never waits.
+    fn offer(&self, hash: &Hash, block: &Block);
+}
+
+/// Returns the bytes as a block if they have this hash.
+#[must_use]
+pub fn checked(hash: &Hash, bytes: Vec<u8>) -> Option<Block> {
+    (blake3::hash(&bytes) == *hash).then(|| Arc::new(bytes))
+}
+
+/// Supplier of a fetched block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supplier {
+    /// Memory of another host.
+    Cluster,
+    /// Origin of the block.
+    Source,
 }
 
 /// Recipient of requested blocks.
@@ -103,6 +131,9 @@ pub struct StoreSettings {
     pub timeout: Duration,
 }
 
+/// A fetched block and its supplier.
+type FetchedBlock = (Block, Supplier);
+
 /// The store. Its threads end when it is dropped.
 pub struct BlockStore {
     shared: Arc<Shared>,
@@ -110,6 +141,7 @@ pub struct BlockStore {
 
 struct Shared {
     origin: Box<dyn BlockOrigin>,
+    cluster: Option<Arc<dyn ClusterMemory>>,
     settings: StoreSettings,
     state: Mutex<State>,
     /// Signals fetching threads that there is a block to fetch.
@@ -130,13 +162,18 @@ struct State {
 }
 
 impl BlockStore {
-    /// Starts a store's threads.
+    /// Starts a store's threads. With `cluster`, other hosts are asked for a block before the origin.
     ///
     /// # Errors
     /// The system has no more threads.
-    pub fn start(origin: Box<dyn BlockOrigin>, settings: StoreSettings) -> io::Result<Self> {
+    pub fn start(
+        origin: Box<dyn BlockOrigin>,
+        cluster: Option<Arc<dyn ClusterMemory>>,
+        settings: StoreSettings,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             origin,
+            cluster,
             settings,
             state: Mutex::new(State {
                 local: LocalMemory::new(settings.local_bytes),
@@ -242,6 +279,12 @@ impl BlockStore {
         }
     }
 
+    /// Returns a block of local memory. This is no use of the block: its age stays.
+    #[must_use]
+    pub fn peek(&self, hash: &Hash) -> Option<Block> {
+        self.shared.lock().local.peek(hash)
+    }
+
     /// Returns the figures since the start.
     #[must_use]
     pub fn counters(&self) -> StoreCounters {
@@ -292,27 +335,31 @@ impl Shared {
         }
     }
 
-    /// Fetches a block and checks its hash.
-    fn fetch(&self, place: &BlockPlace, deadline: Instant) -> Result<Block, FetchError> {
+    /// Fetches a block whose hash has been checked.
+    fn fetch(&self, place: &BlockPlace, deadline: Instant) -> Result<FetchedBlock, FetchError> {
         if Instant::now() >= deadline {
             return Err(FetchError::TimedOut);
         }
-        let bytes = self.origin.fetch(place, deadline)?;
-        if blake3::hash(&bytes) != place.hash {
-            return Err(FetchError::Differs {
-                detail: "its bytes have another hash".to_owned(),
-            });
+        let cluster = self.cluster.as_ref();
+        if let Some(block) = cluster.and_then(|cluster| cluster.find(&place.hash, deadline)) {
+            return Ok((block, Supplier::Cluster));
         }
-        Ok(Arc::new(bytes))
+        let bytes = self.origin.fetch(place, deadline)?;
+        let block = checked(&place.hash, bytes).ok_or_else(|| FetchError::Differs {
+            detail: "its bytes have another hash".to_owned(),
+        })?;
+        Ok((block, Supplier::Source))
     }
 
     /// Answers the readers of a block.
-    fn land(&self, place: &BlockPlace, fetched: Result<Block, FetchError>) {
-        let path = || self.origin.path_of(place.row);
+    fn land(&self, place: &BlockPlace, fetched: Result<FetchedBlock, FetchError>) {
+        let path = || self.origin.path_of(place);
         match &fetched {
-            Ok(block) => {
-                self.counts.count_fetch(block.len() as u64);
-                self.complaints.works();
+            Ok((block, supplier)) => {
+                self.counts.count_fetch(*supplier, block.len() as u64);
+                if *supplier == Supplier::Source {
+                    self.complaints.works();
+                }
             }
             Err(error) => {
                 self.counts.count_failure(error);
@@ -323,14 +370,15 @@ impl Shared {
         let mut state = self.lock();
         let waiters = state.flights.land(&place.hash);
         let answered = match &fetched {
-            Ok(block) => {
+            Ok((block, _)) => {
                 state.local.insert(place.hash, Arc::clone(block), now_ms);
                 waiters
             }
             // Another file with the same block may be sound.
             Err(_) => {
-                let (failed, others): (Vec<_>, Vec<_>) =
-                    waiters.into_iter().partition(|w| w.place.row == place.row);
+                let (failed, others): (Vec<_>, Vec<_>) = waiters
+                    .into_iter()
+                    .partition(|w| (w.place.mount, w.place.row) == (place.mount, place.row));
                 for other in others {
                     if state.flights.join(other) {
                         self.work.notify_one();
@@ -341,10 +389,14 @@ impl Shared {
         };
         drop(state);
         for waiter in answered {
-            if fetched.is_ok() {
-                self.counts.count_source_read(waiter.used_bytes);
+            if let Ok((_, supplier)) = &fetched {
+                self.counts.count_read(*supplier, waiter.used_bytes);
             }
-            waiter.receiver.receive(waiter.index, fetched.clone());
+            let block = fetched.clone().map(|(block, _)| block);
+            waiter.receiver.receive(waiter.index, block);
+        }
+        if let (Some(cluster), Ok((block, Supplier::Source))) = (&self.cluster, &fetched) {
+            cluster.offer(&place.hash, block);
         }
     }
 
@@ -373,7 +425,7 @@ impl Shared {
             for waiter in expired {
                 let error = FetchError::TimedOut;
                 self.counts.count_failure(&error);
-                let path = || self.origin.path_of(waiter.place.row);
+                let path = || self.origin.path_of(&waiter.place);
                 self.complaints.failed(&waiter.place, &error, path);
                 waiter.receiver.receive(waiter.index, Err(error));
             }

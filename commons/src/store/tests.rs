@@ -44,8 +44,8 @@ impl BlockOrigin for SharedOrigin {
         Ok(contents(place.index))
     }
 
-    fn path_of(&self, row: u64) -> String {
-        format!("row-{row}")
+    fn path_of(&self, place: &BlockPlace) -> String {
+        format!("row-{}", place.row)
     }
 }
 
@@ -56,19 +56,28 @@ fn contents(index: u64) -> Vec<u8> {
 fn place(row: u64, index: u64) -> BlockPlace {
     BlockPlace {
         hash: blake3::hash(&contents(index)).into(),
+        mount: 0,
         row,
         index,
     }
 }
 
 fn started(local_blocks: u64, timeout: Duration) -> (Arc<HeldOrigin>, BlockStore) {
+    started_with(None, local_blocks, timeout)
+}
+
+fn started_with(
+    cluster: Option<Arc<dyn ClusterMemory>>,
+    local_blocks: u64,
+    timeout: Duration,
+) -> (Arc<HeldOrigin>, BlockStore) {
     let made = Arc::new(HeldOrigin::default());
     let settings = StoreSettings {
         local_bytes: local_blocks * BLOCK_BYTES,
         fetchers: 4,
         timeout,
     };
-    let store = BlockStore::start(Box::new(SharedOrigin(made.clone())), settings).unwrap();
+    let store = BlockStore::start(Box::new(SharedOrigin(made.clone())), cluster, settings).unwrap();
     (made, store)
 }
 
@@ -225,6 +234,38 @@ fn without_local_memory_every_read_is_a_fetch() {
     }
     assert_eq!(made.fetches(0), 3);
     assert_eq!(store.counters().local_used_bytes, 0);
+}
+
+/// Memory of other hosts, as a map.
+#[derive(Default)]
+struct MapMemory(Mutex<HashMap<Hash, Block>>);
+
+impl ClusterMemory for MapMemory {
+    fn find(&self, hash: &Hash, _deadline: Instant) -> Option<Block> {
+        lock(&self.0).get(hash).cloned()
+    }
+
+    fn offer(&self, hash: &Hash, block: &Block) {
+        lock(&self.0).insert(*hash, Arc::clone(block));
+    }
+}
+
+#[test]
+fn a_block_of_another_host_costs_no_fetch_from_the_source() {
+    let memory = Arc::new(MapMemory::default());
+    let cluster = || Some(Arc::<MapMemory>::clone(&memory) as Arc<dyn ClusterMemory>);
+    let (first, store) = started_with(cluster(), 64, LONG);
+    store.read(place(1, 7)).unwrap();
+    assert_eq!(store.peek(&place(1, 7).hash).unwrap().to_vec(), contents(7));
+    wait_for("the offer", || lock(&memory.0).len() == 1);
+    let (second, other) = started_with(cluster(), 64, LONG);
+    assert_eq!(*other.read(place(1, 7)).unwrap(), contents(7));
+    assert_eq!((first.fetches(7), second.fetches(7)), (1, 0));
+    let counters = other.counters();
+    let reads = (counters.cluster_reads_count, counters.source_reads_count);
+    assert_eq!(reads, (1, 0));
+    assert_eq!(counters.cluster_bytes, BLOCK_BYTES);
+    assert_eq!(counters.fetched_blocks_count, 0);
 }
 
 /// Local memory against the slow and obvious way: a vector, sorted by last use.

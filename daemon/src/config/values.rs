@@ -31,6 +31,21 @@ pub fn interval_from<'de, const LEAST_MS: u64, D: Deserializer<'de>>(
     Ok(Some(length))
 }
 
+/// Parses a host id. The empty text stands for the agent's id of this host.
+///
+/// # Errors
+/// Description of the invalid value.
+pub fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let id = String::deserialize(value)?;
+    let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    if id.is_empty() || (id.len() == 32 && id.bytes().all(is_digit)) {
+        return Ok(Some(id));
+    }
+    Err(D::Error::custom(
+        "32 lower-case hex digits, or \"\" for the agent's name of this host",
+    ))
+}
+
 /// Checks that a duration is not too short.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Connections for an axum router, as used by collector and recruiter: TLS with certificates of the
+//! Connections for an axum router, as used by collector, recruiter and commons: TLS with certificates of the
 //! deployment, or plain HTTP from this machine. Slow clients are disconnected. Each request has its
 //! [`Caller`] among its extensions. Upgraded connections (WebSocket) and endless answers have no time limit.
 //! [`until_ended`] runs the server as a service.

@@ -7,7 +7,7 @@ use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
-use gleaner_trust::{Address, hex};
+use gleaner_trust::Address;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Default limit of connections for the clients of all leases together; each client opens a few.
 const MOST_CONNECTIONS: u64 = 256;
+/// Maximum length of a Unix socket's path, as the kernel has it.
+const MOST_SOCKET_BYTES: usize = 107;
 /// IANA's port for NBD.
 const PAGES_PORT: u16 = 10809;
 
@@ -56,7 +58,7 @@ struct ConfigFile {
     recruiters: Vec<String>,
     #[serde(deserialize_with = "values::interval")]
     announce_every: Option<Duration>,
-    #[serde(deserialize_with = "host_id")]
+    #[serde(deserialize_with = "values::host_id")]
     host_id: Option<String>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -65,6 +67,8 @@ struct ConfigFile {
     listen: Listen,
     #[serde(deserialize_with = "address")]
     address: Option<String>,
+    #[serde(deserialize_with = "pages_socket")]
+    pages_socket: Option<PathBuf>,
     connections_limit: Option<u64>,
 }
 
@@ -128,18 +132,22 @@ pub(crate) struct PageServerSettings {
     pub(crate) has_certificates: bool,
     /// Address announced to clients as `HOST:PORT`, if it differs from `listen`.
     pub(crate) address: Option<String>,
+    /// Unix socket for the leases of this host itself; `None`: they are not served.
+    pub(crate) pages_socket: Option<PathBuf>,
     /// Limit of simultaneous connections; further ones are closed immediately.
     pub(crate) most_connections: u64,
 }
 
 impl PageServerSettings {
-    fn fixed(&self) -> (Option<SocketAddr>, Option<&str>, u64) {
-        (self.listen, self.address.as_deref(), self.most_connections)
+    fn fixed(&self) -> (Option<SocketAddr>, Option<&str>, Option<&Path>, u64) {
+        let (address, socket) = (self.address.as_deref(), self.pages_socket.as_deref());
+        (self.listen, address, socket, self.most_connections)
     }
 
     /// Returns a warning if memory is offered whose pages no client could read or write.
     pub(crate) fn note(&self) -> Option<&'static str> {
-        (self.is_offered && self.listen.is_none()).then_some(
+        let is_served = self.listen.is_some() || self.pages_socket.is_some();
+        (self.is_offered && !is_served).then_some(
             "no address serves pages, so recruiters place no lease here: set `listen` in memoryd.toml, like \"0.0.0.0:10809\" \
              (\"127.0.0.1:10809\" where clients run on this machine), or `grants_leases = false`",
         )
@@ -216,6 +224,7 @@ impl Config {
                 is_offered: file.grants_leases.unwrap_or(true) && !file.recruiters.is_empty(),
                 has_certificates: is_any_secret(&file.recruiters),
                 address: file.address.clone(),
+                pages_socket: file.pages_socket.clone(),
                 most_connections: file.connections_limit.unwrap_or(MOST_CONNECTIONS),
             },
             recruiters: recruiters(file),
@@ -236,7 +245,7 @@ impl Config {
             ("key", ours.key != theirs.key),
             ("authority", ours.authority != theirs.authority),
             (
-                "listen, address, connections_limit",
+                "listen, address, pages_socket, connections_limit",
                 self.serving.fixed() != next.serving.fixed(),
             ),
             (
@@ -312,16 +321,6 @@ fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Erro
     Ok(urls)
 }
 
-fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    let id = String::deserialize(value)?;
-    if id.is_empty() || hex::is_lower(&id, 32) {
-        return Ok(Some(id));
-    }
-    Err(D::Error::custom(
-        "32 lower-case hex digits, or \"\" for the agent's name of this host",
-    ))
-}
-
 fn listen<'de, D: Deserializer<'de>>(value: D) -> Result<Listen, D::Error> {
     let text = String::deserialize(value)?;
     let wrong =
@@ -340,6 +339,19 @@ fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Err
         return Ok(Some(text).filter(|text| !text.is_empty()));
     }
     Err(D::Error::custom("HOST:PORT, or \"\""))
+}
+
+fn pages_socket<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
+    let text = String::deserialize(value)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if text.starts_with('/') && text.len() <= MOST_SOCKET_BYTES {
+        return Ok(Some(text.into()));
+    }
+    Err(D::Error::custom(
+        "an absolute path of at most 107 bytes, like /run/gleaner/pages.sock, or \"\"",
+    ))
 }
 
 #[cfg(test)]
@@ -384,6 +396,23 @@ mod tests {
         );
         assert_eq!(listen("recruiters = [\"http://127.0.0.1:7490\"]"), None);
         assert_eq!(listen(""), None);
+    }
+
+    #[test]
+    fn the_socket_of_own_leases_is_an_absolute_path() {
+        let socket = |path: &str| {
+            let text = format!("pages_socket = {path:?}");
+            resolve(&text).map(|config| config.serving.pages_socket)
+        };
+        assert_eq!(socket(""), Ok(None));
+        assert_eq!(socket("/x/pages.sock"), Ok(Some("/x/pages.sock".into())));
+        let long = format!("/{}", "x".repeat(MOST_SOCKET_BYTES));
+        for wrong in ["pages.sock", &long] {
+            assert!(
+                socket(wrong).unwrap_err().contains("absolute path"),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

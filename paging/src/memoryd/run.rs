@@ -116,6 +116,9 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     if let Some(note) = config.serving.note() {
         eprintln!("gleaner-memoryd: {note}");
     }
+    let host_id = config.recruiters.host_id.as_deref().unwrap_or_default();
+    links_as.pages_socket =
+        pages::start_own(&config.serving, host_id, store.clone(), load.clone())?;
     links_as.pages = pages::start(&config.serving, entrance.clone(), store, load)?;
     let links = link::start(&links_as, links, &entrance)?;
     // This comes last, so that only the core's thread, and threads that help it to give memory back, have
@@ -126,6 +129,9 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
         );
     }
     core.run()?;
+    if let Some(path) = &config.serving.pages_socket {
+        let _ = std::fs::remove_file(path); // nobody listens there any more
+    }
     // The links close their connections. All memory is given back by now.
     let _ = links.join();
     Ok(())
@@ -143,6 +149,7 @@ fn link_settings(config: &Config) -> link::Settings {
         },
         announce_every: Duration::from_millis(config.announce_every_ms.unsigned_abs()),
         pages: None,
+        pages_socket: None,
     }
 }
 

@@ -86,6 +86,33 @@ impl Exports for Leases {
     }
 }
 
+/// Leases of one client, for an address that is this client's alone: a program there that knows the name of
+/// another client's lease does not get its pages.
+pub struct ClientLeases {
+    /// Leases of the store.
+    pub leases: Leases,
+    /// The only client whose leases are served.
+    pub client: String,
+}
+
+impl Exports for ClientLeases {
+    type Contents = LeaseContents;
+
+    fn open(&self, name: &str, caller: &Caller) -> Result<LeaseContents, ExportRefusal> {
+        let contents = self.leases.open(name, caller)?;
+        if contents.pages.client() == self.client {
+            return Ok(contents);
+        }
+        Err(ExportRefusal::Unknown(format!(
+            "export {name:?}: over, its contents are lost, or not this client's; ask the recruiter for a lease"
+        )))
+    }
+
+    fn names(&self, caller: &Caller) -> Vec<String> {
+        self.leases.names(caller)
+    }
+}
+
 impl Export for LeaseContents {
     fn bytes(&self) -> u64 {
         self.pages.bytes()

@@ -23,7 +23,7 @@ pub mod wire;
 pub use error::NegotiationError;
 pub use export::{Caller, Contents, Export, ExportRefusal, Exports};
 pub use guests::{Arrival, Gate, Guest, Guests, RecheckResult};
-pub use lease_exports::{Leases, export_name, lease_of};
+pub use lease_exports::{ClientLeases, Leases, export_name, lease_of};
 pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Load, LoadCounts};
 pub use negotiate::{Door, greet};

@@ -90,6 +90,23 @@ impl Summary {
         }
     }
 
+    /// The same summary with at most `frames` frames: the oldest of them, since only old frames get a weight.
+    /// So no node gets a larger weight than it has frames by another source.
+    #[must_use]
+    pub fn limited_to(mut self, frames: u64) -> Self {
+        let mut left = frames;
+        let mut take = |count: u32| {
+            let taken = u32::try_from(left).unwrap_or(u32::MAX).min(count);
+            left -= u64::from(taken);
+            taken
+        };
+        self.free_frames = take(self.free_frames);
+        for count in self.classes.iter_mut().rev() {
+            *count = take(*count);
+        }
+        self
+    }
+
     /// Number of frames, with and without a page.
     #[must_use]
     pub fn frames(&self) -> u64 {
@@ -112,6 +129,26 @@ mod tests {
         assert_eq!(class_begin_ms(CLASSES - 1), (1 << 17) * 1000);
         assert_eq!(class_begin_ms(CLASSES), (1 << 18) * 1000);
         assert_eq!(class_begin_ms(class_of(OLD_MS)), OLD_MS);
+    }
+
+    #[test]
+    fn a_limited_summary_keeps_its_oldest_frames() {
+        let mut summary = Summary {
+            free_frames: 10,
+            ..Summary::default()
+        };
+        summary.count(500);
+        summary.count(30_000);
+        assert_eq!(summary.clone().limited_to(12), summary);
+        assert_eq!(summary.clone().limited_to(u64::MAX), summary);
+        let limited = summary.clone().limited_to(11);
+        assert_eq!((limited.frames(), limited.free_frames), (11, 10));
+        assert_eq!(
+            (limited.classes[0], limited.classes[class_of(30_000)]),
+            (0, 1)
+        );
+        assert_eq!(summary.clone().limited_to(4).free_frames, 4);
+        assert_eq!(summary.limited_to(0).frames(), 0);
     }
 
     #[test]

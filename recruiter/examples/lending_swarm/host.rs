@@ -185,6 +185,7 @@ impl Host {
             incarnation: self.id.clone(),
             quota,
             address: Some("192.0.2.1:10809".to_owned()), // for documentation (RFC 5737): no page is requested
+            pages_socket: None,
             requests_per_s: 0.0,
             leases: self.lender.leases(now_ms),
             accepts_revocation_lists: false,

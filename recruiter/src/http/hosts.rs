@@ -5,6 +5,7 @@ use super::problem::Problem;
 use super::quotas::run_blocking;
 use crate::conversation;
 use crate::registry::{HostId, HostView};
+use crate::socket::Bounds;
 use axum::extract::rejection::PathRejection;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -83,16 +84,23 @@ pub(super) async fn link(
     check_id(&host_id, "a host id")?;
     app.may_link(&caller, &host_id)
         .inspect_err(|problem| app.state.complain(&caller.name(), &problem.detail))?;
+    let upgrade = upgraded(upgrade, conversation::BOUNDS)?;
+    let host_id = HostId::from(host_id);
+    let state = Arc::clone(&app.state);
+    Ok(upgrade.on_upgrade(move |socket| conversation::converse(state, host_id, caller, socket)))
+}
+
+/// Limits the messages of a link, if the request asks for a WebSocket.
+pub(super) fn upgraded(
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    bounds: Bounds,
+) -> Result<WebSocketUpgrade, Problem> {
     let upgrade = upgrade.map_err(|rejection| {
         let status = StatusCode::UPGRADE_REQUIRED;
         let detail = format!("the link is a WebSocket (RFC 6455): {rejection}");
         Problem::new(status, "malformed", detail)
     })?;
-    let host_id = HostId::from(host_id);
-    let state = Arc::clone(&app.state);
-    let upgraded = conversation::bounded(upgrade)
-        .on_upgrade(move |socket| conversation::converse(state, host_id, caller, socket));
-    Ok(upgraded)
+    Ok(bounds.apply(upgrade))
 }
 
 /// Checks that `id` is 32 lower-case hex digits.

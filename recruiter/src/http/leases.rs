@@ -36,7 +36,7 @@ const KEY_CHARS: usize = 64;
 
 /// Request memory of idle hosts.
 ///
-/// For clients and admins. A repeated request with the same key gets the same leases, also after a restart of recruiter or memory server.
+/// For clients and admins, and with `host_id` for a host that uses its own memory. A repeated request with the same key gets the same leases, also after a restart of recruiter or memory server.
 #[utoipa::path(
     post,
     path = "/v1/leases",
@@ -49,7 +49,7 @@ const KEY_CHARS: usize = 64;
         (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The key has leases of another size, an earlier request with it is in progress, or no memory is expected to stay for that long", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The key has leases of another size, an earlier request with it is in progress, no memory is expected to stay for that long, or the request names its only host and also how to choose hosts", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The body is too long", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "The body is not JSON", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The client has reached its limit of memory", body = Problem, content_type = "application/problem+json"),
@@ -67,7 +67,8 @@ pub(super) async fn grant(
     let lessee = app.lessee(&caller, &headers)?;
     let Json(request) = body?;
     check(&request)?;
-    let granted = placing::grant(Arc::clone(&app.state), lessee.client, request).await;
+    let client = app.client_of(&caller, lessee, &request)?;
+    let granted = placing::grant(Arc::clone(&app.state), client, request).await;
     app.state
         .metrics
         .count_grant(begun.elapsed(), granted.is_ok());
@@ -103,7 +104,10 @@ fn check(request: &LeaseRequest) -> Result<(), Problem> {
     if request.avoided_host_ids.len() > MOST_AVOIDED {
         return wrong("avoided_host_ids names at most 64 hosts");
     }
-    Ok(())
+    match &request.host_id {
+        Some(host_id) => check_id(host_id, "host_id"),
+        None => Ok(()),
+    }
 }
 
 fn check_term(term_ms: i64) -> Result<(), Problem> {

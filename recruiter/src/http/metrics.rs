@@ -8,6 +8,7 @@ use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_daemon::listen::Caller;
+use gleaner_schemas::commons::CommonsView;
 use gleaner_schemas::lending::HostQuota;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -87,6 +88,8 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     ] {
         recruiter.register(name, help, whole(count));
     }
+    let views = state.commons().views(state.now_ms());
+    recruiter.register_collector(Box::new(CommonsSeries(views)));
     for (name, help, bytes) in [
         ("quota", "What linked hosts may lend", totals.quota_bytes),
         ("lent", "What of it is leased", totals.lent_bytes),
@@ -118,6 +121,41 @@ const SERIES: [Series; 4] = [
         q.idle_quota_bytes
     }),
 ];
+
+/// A series with one sample for each commons.
+type CommonsSample = (&'static str, &'static str, fn(&CommonsView) -> f64);
+
+const COMMONS_SERIES: [CommonsSample; 3] = [
+    ("commons_members", "Members of the commons", |view| {
+        view.members.len() as f64
+    }),
+    ("commons_epoch", "Number of the newest epoch", |view| {
+        view.epoch as f64
+    }),
+    (
+        "commons_weights",
+        "Sum of the weights of the last epoch that this recruiter weighed, in blocks",
+        |view| view.weights_sum as f64,
+    ),
+];
+
+/// Series of the commonses, by name.
+#[derive(Debug)]
+struct CommonsSeries(Vec<CommonsView>);
+
+impl Collector for CommonsSeries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for (name, help, value) in COMMONS_SERIES {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for view in &self.0 {
+                let labels = [("commons", view.name.as_str())];
+                let value = ConstGauge::new(value(view));
+                value.encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Series of the hosts, written directly as text, since a scrape has tens of thousands of them.
 #[derive(Debug)]

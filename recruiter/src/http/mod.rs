@@ -2,6 +2,7 @@
 //! for people.
 
 mod app;
+mod commons;
 mod feed;
 mod hosts;
 mod leases;
@@ -13,6 +14,7 @@ mod status;
 mod watch;
 
 pub(crate) use app::App;
+pub(crate) use commons::CommonsList;
 pub(crate) use hosts::Hosts;
 pub(crate) use status::Health;
 
@@ -40,6 +42,7 @@ const BODY_BYTES: usize = 64 << 10;
         (name = "quotas", description = "Memory that hosts may lend"),
         (name = "leases", description = "Memory that a host lends to a client for a limited time"),
         (name = "hosts", description = "Memory servers"),
+        (name = "commons", description = "Read caches that hosts keep together in idle memory"),
         (name = "recruiter", description = "The recruiter itself"),
     )
 )]
@@ -54,6 +57,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(leases::renew))
         .routes(routes!(hosts::hosts))
         .routes(routes!(hosts::link))
+        .routes(routes!(commons::list))
+        .routes(routes!(commons::link))
         .routes(routes!(metrics::scrape))
         .routes(routes!(status::healthz))
         .routes(routes!(status::document))

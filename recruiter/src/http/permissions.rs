@@ -5,6 +5,7 @@ use super::problem::Problem;
 use crate::args::LocalAccess;
 use axum::http::HeaderMap;
 use gleaner_daemon::listen::{Caller, CallerIdentity};
+use gleaner_schemas::lending::{LeaseRequest, host_client};
 use gleaner_trust::Peer;
 
 /// Header in which programs of this machine, and administrators, state the name of the client.
@@ -19,6 +20,8 @@ pub(super) struct Lessee {
     pub(super) client: String,
     /// True if this caller may see, renew and end all leases.
     pub(super) is_admin: bool,
+    /// Host of the caller's certificate; `None`: the caller is no host.
+    pub(super) host_id: Option<String>,
 }
 
 impl Lessee {
@@ -66,10 +69,64 @@ impl App {
         }
     }
 
+    /// Determines the host for which the caller may act; `named` is the host that the caller states.
+    pub(super) fn own_host(
+        &self,
+        caller: &Caller,
+        named: Option<String>,
+    ) -> Result<String, Problem> {
+        let host_id = match (who(caller)?, named) {
+            (_, Some(named)) => named,
+            (CallerIdentity::Known(Peer::Host(id)), None) => return Ok(id.clone()),
+            (CallerIdentity::Local, None) => {
+                return Err(Problem::malformed(
+                    "without TLS, the parameter host_id names the host: /v1/commons/NAME/link?host_id=ID",
+                ));
+            }
+            // The check below states which certificate is necessary.
+            (CallerIdentity::Anonymous | CallerIdentity::Known(_), None) => String::new(),
+        };
+        self.may_link(caller, &host_id)?;
+        Ok(host_id)
+    }
+
+    /// Determines the client of a new lease. A host leases its own memory alone, and nobody else leases memory
+    /// in a host's name.
+    pub(super) fn client_of(
+        &self,
+        caller: &Caller,
+        lessee: Lessee,
+        request: &LeaseRequest,
+    ) -> Result<String, Problem> {
+        match (&request.host_id, &lessee.host_id) {
+            (None, None) => Ok(lessee.client),
+            (Some(asked), Some(own)) if asked == own => Ok(lessee.client),
+            (None, Some(own)) => Err(Problem::forbidden(format!(
+                "host {own} may lease its own memory alone: set host_id to {own:?}"
+            ))),
+            (Some(asked), Some(own)) => Err(Problem::forbidden(format!(
+                "host {own} may not lease memory of host {asked}: a host leases its own memory alone"
+            ))),
+            // Programs of this machine may act as any host (local_access = "all").
+            (Some(asked), None) if matches!(who(caller)?, CallerIdentity::Local) => {
+                Ok(host_client(asked))
+            }
+            (Some(asked), None) => Err(Problem::forbidden(format!(
+                "host_id is for a host that leases its own memory: only the certificate of host {asked} may set it"
+            ))),
+        }
+    }
+
     /// Determines the client for whom the caller may lease memory.
     pub(super) fn lessee(&self, caller: &Caller, headers: &HeaderMap) -> Result<Lessee, Problem> {
         let named = named(headers)?;
-        let lessee = |client: String, is_admin| Ok(Lessee { client, is_admin });
+        let lessee = |client: String, is_admin| {
+            Ok(Lessee {
+                client,
+                is_admin,
+                host_id: None,
+            })
+        };
         match who(caller)? {
             CallerIdentity::Local if self.local_access == LocalAccess::All => match named {
                 Some(client) => lessee(client, false),
@@ -86,6 +143,11 @@ impl App {
                 ))),
                 _ => lessee(name.clone(), false),
             },
+            CallerIdentity::Known(Peer::Host(id)) if named.is_none() => Ok(Lessee {
+                client: host_client(id),
+                is_admin: false,
+                host_id: Some(id.clone()),
+            }),
             CallerIdentity::Known(peer) => Err(Problem::forbidden(format!(
                 "the certificate of {peer} is not for leases: `gleaner pki issue --client NAME` makes one that is"
             ))),

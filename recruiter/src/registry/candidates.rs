@@ -32,7 +32,7 @@ pub(super) fn of(
     for (host_id, host) in &registry.hosts {
         if host.link.is_none()
             || host.address.is_none()
-            || free(host) < bytes
+            || host.free_bytes() < bytes
             || excluded.contains(&&**host_id)
         {
             continue;
@@ -51,7 +51,7 @@ pub(super) fn of(
         }
         candidates.push(Candidate {
             host_id: HostId::clone(host_id),
-            unleased_bytes: free(host),
+            unleased_bytes: host.free_bytes(),
             lent_bytes: host.quota.lent_bytes,
             requests_per_s: host.requests_per_s,
             client_bytes: held.get(&**host_id).copied().unwrap_or_default(),
@@ -68,11 +68,6 @@ pub(super) fn of(
     } else {
         no_memory(registry, request, with_room)
     })
-}
-
-/// Unleased bytes of a host, less those reserved for requests in progress.
-fn free(host: &Host) -> u64 {
-    host.quota.unleased_bytes.saturating_sub(host.pending_bytes)
 }
 
 /// Probability that these bytes stay available for this time, by the forecasts or by the host's own outlook.
@@ -97,7 +92,7 @@ fn stay_probability(
 fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> Refusal {
     let linked = || registry.hosts.values().filter(|host| host.link.is_some());
     let serving = linked().filter(|host| host.address.is_some()).count();
-    if serving == 0 && linked().any(|host| free(host) > 0) {
+    if serving == 0 && linked().any(|host| host.free_bytes() > 0) {
         return Refusal {
             kind: RefusalKind::NoMemory,
             detail: format!(
@@ -107,7 +102,7 @@ fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> R
             retry_in_ms: Some(RETRY_MS),
         };
     }
-    let most = linked().map(free).max().unwrap_or_default();
+    let most = linked().map(Host::free_bytes).max().unwrap_or_default();
     let bytes = request.slabs_bytes();
     let idle_in = linked()
         .filter(|host| host.quota.idle_quota_bytes >= bytes)

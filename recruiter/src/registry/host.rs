@@ -1,7 +1,7 @@
 //! A host as known from its last announcement.
 
 use super::DatedQuota;
-use gleaner_schemas::lending::{Announcement, HostQuota, Lease};
+use gleaner_schemas::lending::{Announcement, HostQuota, Lease, host_client};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub(super) struct Host {
     pub(super) incarnation: String,
     pub(super) memoryd_version: String,
     pub(super) address: Option<String>,
+    /// Unix socket that serves the pages of the host's own leases.
+    pub(super) pages_socket: Option<String>,
     pub(super) quota: Arc<HostQuota>,
     pub(super) requests_per_s: f64,
     pub(super) announced_ms: i64,
@@ -36,6 +38,7 @@ impl Host {
             incarnation: said.incarnation,
             memoryd_version: said.memoryd_version,
             address: said.address,
+            pages_socket: said.pages_socket,
             quota: Arc::new(said.quota),
             requests_per_s: said.requests_per_s,
             announced_ms: now_ms,
@@ -44,6 +47,20 @@ impl Host {
                 .collect(),
             pending_bytes: before.map_or(0, |before| before.pending_bytes),
             failed_ms: before.and_then(|before| before.failed_ms),
+        }
+    }
+
+    /// Unleased bytes, less those reserved for requests in progress.
+    pub(super) fn free_bytes(&self) -> u64 {
+        self.quota.unleased_bytes.saturating_sub(self.pending_bytes)
+    }
+
+    /// Address at which the client of one of this host's leases reaches its pages.
+    pub(super) fn address_for(&self, client: &str) -> Option<String> {
+        if client == host_client(&self.quota.host_id) {
+            self.pages_socket.clone()
+        } else {
+            self.address.clone()
         }
     }
 

@@ -15,6 +15,8 @@ const NAME_BYTES: usize = 256;
 const SHORT_BYTES: usize = 64;
 /// Maximum length of an address: a full domain name and a port.
 const ADDRESS_BYTES: usize = 262;
+/// Maximum length of a Unix socket's path, as the kernel has it.
+const SOCKET_BYTES: usize = 107;
 /// Maximum number of entries of an outlook.
 const MOST_OUTLOOKS: usize = 256;
 
@@ -32,10 +34,12 @@ pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal
         )));
     }
     let address = said.address.as_deref().unwrap_or_default();
+    let socket = said.pages_socket.as_deref().unwrap_or_default();
     for (what, text, most) in [
         ("version", said.memoryd_version.as_str(), SHORT_BYTES),
         ("incarnation", &said.incarnation, SHORT_BYTES),
         ("address", address, ADDRESS_BYTES),
+        ("pages_socket", socket, SOCKET_BYTES),
     ] {
         bounded(what, text, most)?;
     }
@@ -201,10 +205,11 @@ mod tests {
         good.quota.host_id = host.to_string();
         assert_eq!(check(&host, &good), Ok(()));
         let long = "x".repeat(1 << 20);
-        let spoilt: [fn(&mut Announcement, &str); 8] = [
+        let spoilt: [fn(&mut Announcement, &str); 9] = [
             |said, long| said.memoryd_version = long.into(),
             |said, long| said.incarnation = long.into(),
             |said, long| said.address = Some(long.into()),
+            |said, long| said.pages_socket = Some(long.into()),
             |said, long| said.leases[0].lease_id = long.into(),
             |said, long| said.leases[0].client = long.into(),
             |said, _| said.leases[0].client.clear(),

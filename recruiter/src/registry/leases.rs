@@ -159,7 +159,7 @@ impl Registry {
                 ..lease.clone()
             },
             host_id: host.quota.host_id.clone(),
-            address: host.address.clone(),
+            address: host.address_for(&lease.client),
             is_reachable: host.link.is_some(),
         })
     }

@@ -9,6 +9,7 @@ mod host;
 mod intake;
 mod leases;
 mod limits;
+mod own;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub(crate) use intake::check_answer;
 use intake::{MOST_LEASES, check};
 pub use leases::Key;
 pub(crate) use limits::starting;
+pub use own::OwnMemory;
 pub use request::Plan;
 
 use gleaner_policy::forecast::table::Table;

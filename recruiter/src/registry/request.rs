@@ -1,7 +1,7 @@
 //! Plans a request for leases: finds the existing leases of its key, checks permission, and lists hosts to
 //! ask.
 
-use super::{HostId, Registry, candidates, limits};
+use super::{HostId, Registry, candidates, limits, own};
 use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, Refusal, RefusalKind};
 
@@ -63,7 +63,10 @@ impl Registry {
             .map(|lease| lease.host_id.as_str())
             .chain(request.avoided_host_ids.iter().map(String::as_str))
             .collect();
-        let candidates = candidates::of(self, (client, request), &excluded, missing)?;
+        let candidates = match &request.host_id {
+            Some(host_id) => own::candidates(self, request, host_id)?,
+            None => candidates::of(self, (client, request), &excluded, missing)?,
+        };
         let most = bytes.saturating_mul(missing as u64);
         self.pending.insert(key, (most, missing));
         Ok(Plan { candidates, ..plan })

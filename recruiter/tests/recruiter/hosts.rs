@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub(crate) accepts_revocation_lists: bool,
     /// Revocation lists that the host has received.
     pub(crate) revocations: Vec<String>,
+    /// Unix socket that the host announces for its own leases.
+    pub(crate) pages_socket: Option<String>,
     last_lease: u64,
 }
 
@@ -55,6 +57,7 @@ impl State {
                 ..self.quota.clone()
             },
             address: Some("127.0.0.1:1".into()),
+            pages_socket: self.pages_socket.clone(),
             requests_per_s: 0.0,
             leases: self.leases.values().cloned().collect(),
             accepts_revocation_lists: self.accepts_revocation_lists,
@@ -172,6 +175,7 @@ impl Host {
             sent_away: Vec::new(),
             accepts_revocation_lists: false,
             revocations: Vec::new(),
+            pages_socket: None,
             last_lease: 0,
         };
         Self {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adapter;
+mod commons;
 mod hostile;
 mod hosts;
 mod leases;

@@ -120,7 +120,9 @@ fn each_role_may_do_its_own_and_no_more() {
         ("/v1/quotas", [200, 200, 200, 403, 401]),
         ("/v1/hosts", [200, 200, 200, 403, 401]),
         ("/metrics", [403, 200, 200, 403, 401]),
-        ("/v1/leases", [200, 403, 200, 403, 401]),
+        ("/v1/commons", [200, 200, 200, 403, 401]),
+        // A host sees the leases of its own memory that it holds itself.
+        ("/v1/leases", [200, 403, 200, 200, 401]),
     ] {
         assert_eq!(who.map(|agent| status(agent, path)), wanted, "{path}");
     }
@@ -231,4 +233,88 @@ fn memory_servers_receive_the_lists_in_force_and_older_ones_no_such_message() {
     });
     recruiter.ready(2);
     assert!(older.state().revocations.is_empty() && older.state().sent_away.is_empty());
+}
+
+#[test]
+fn a_host_leases_its_own_memory_and_nobody_elses() {
+    let deployment = Deployment::new();
+    let recruiter = deployment.start();
+    let url = recruiter.tls_url.clone().unwrap();
+    let ask = |agent: &Agent, key: &str, host_id: Option<&str>| -> Answer {
+        let mut request = asked(MIB, key);
+        if let Some(host_id) = host_id {
+            request["host_id"] = host_id.into();
+        }
+        let sent = agent.post(format!("{url}/v1/leases")).send_json(request);
+        answer(sent.unwrap())
+    };
+    let [own, other] = [id(1), id(2)];
+    let host = deployment.agent(&Role::Host {
+        host_id: own.clone(),
+    });
+    let neighbour = deployment.agent(&Role::Host {
+        host_id: other.clone(),
+    });
+    let client = deployment.agent(&Role::Client {
+        name: named("pager"),
+    });
+    let admin = deployment.agent(&Role::Admin {
+        name: named("grace"),
+    });
+    let mut servers = [1, 2].map(|number| Host::new(number, GIB));
+    for (server, host_id) in servers.iter_mut().zip([&own, &other]) {
+        server.link_with(&url, Some(deployment.of_host(host_id)));
+    }
+    recruiter.ready(2);
+
+    let refused = ask(&host, "a", Some(&own));
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    let detail = refused.body["detail"].as_str().unwrap();
+    assert!(detail.contains("pages_socket"), "{detail}");
+    servers[0].state().pages_socket = Some("/run/x/pages.sock".to_owned());
+    let mut granted = refused;
+    wait_for("the host's socket to be announced", || {
+        granted = ask(&host, "a", Some(&own));
+        granted.status == 201
+    });
+    let lease = &granted.body["leases"][0];
+    assert_eq!(lease["host_id"], own.as_str());
+    assert_eq!(lease["client"], format!("host:{own}"));
+    assert_eq!(lease["address"], "/run/x/pages.sock");
+    assert_eq!(
+        (servers[0].leases_count(), servers[1].leases_count()),
+        (1, 0)
+    );
+
+    for (who, agent, host_id) in [
+        ("another host's memory", &host, Some(other.as_str())),
+        ("any host's memory", &host, None),
+        ("as a client", &client, Some(own.as_str())),
+        ("as an admin", &admin, Some(own.as_str())),
+        ("as the neighbour", &neighbour, Some(own.as_str())),
+    ] {
+        let refused = ask(agent, "b", host_id);
+        assert_eq!(refused.status, 403, "{who}: {}", refused.body);
+        assert_eq!(refused.body["kind"], "forbidden", "{who}");
+    }
+    assert_eq!(
+        (servers[0].leases_count(), servers[1].leases_count()),
+        (1, 0)
+    );
+    let path = format!("{url}/v1/leases/{}", lease["lease_id"].as_str().unwrap());
+    assert_eq!(get(&host, &path).status, 200);
+    assert_eq!(get(&neighbour, &path).status, 403);
+    assert_eq!(get(&client, &path).status, 403);
+    assert_eq!(neighbour.delete(&path).call().unwrap().status(), 403);
+    assert_eq!(host.delete(&path).call().unwrap().status(), 204);
+    wait_for("the lease to end", || servers[0].leases_count() == 0);
+
+    let mut request = asked(MIB, "c");
+    request["host_id"] = own.as_str().into();
+    request["copies"] = 2.into();
+    let sent = host.post(format!("{url}/v1/leases")).send_json(request);
+    let contradicts = answer(sent.unwrap());
+    assert_eq!(contradicts.status, 409, "{}", contradicts.body);
+    let detail = contradicts.body["detail"].as_str().unwrap();
+    assert!(detail.contains("leave out copies"), "{detail}");
 }

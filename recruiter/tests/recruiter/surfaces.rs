@@ -99,7 +99,7 @@ fn the_openapi_document_is_served_and_printed_alike() {
     let printed: Value = serde_json::from_slice(&run(&["openapi"]).stdout).unwrap();
     assert_eq!(served, printed);
     let paths = served["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 10);
+    assert_eq!(paths.len(), 12);
     // Each operation describes its refusals, all of which have the same form.
     for (path, methods) in paths {
         for (method, operation) in methods.as_object().unwrap() {

@@ -47,6 +47,11 @@ pub struct LeaseRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 64))]
     pub avoided_host_ids: Vec<String>,
+    /// Host of the lease, for requests of that host itself: it uses the pages over a Unix socket of its memory
+    /// server. Absent: the recruiter chooses hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[0-9a-f]{32}$"))]
+    pub host_id: Option<String>,
 }
 
 impl LeaseRequest {
@@ -61,6 +66,7 @@ impl LeaseRequest {
             minimum_duration_ms: None,
             placement: None,
             avoided_host_ids: Vec::new(),
+            host_id: None,
         }
     }
 
@@ -71,6 +77,13 @@ impl LeaseRequest {
             .checked_next_multiple_of(SLAB_BYTES)
             .unwrap_or(u64::MAX - u64::MAX % SLAB_BYTES)
     }
+}
+
+/// Names a client of leases that is a host itself. A certificate's name contains no colon, so no client of
+/// another kind has such a name.
+#[must_use]
+pub fn host_client(host_id: &str) -> String {
+    format!("host:{host_id}")
 }
 
 /// Request to renew a lease.
@@ -104,7 +117,8 @@ pub struct LeaseView {
     pub lease: Lease,
     /// Id of the host: the name on that host's certificate.
     pub host_id: String,
-    /// Address where the host serves pages, as `HOST:PORT`; absent: the host serves no pages yet.
+    /// Address where the host serves pages, as `HOST:PORT`; absent: the host serves no pages yet. For a lease
+    /// of the host itself, the path of a Unix socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// True if the recruiter has a link to the host now; otherwise the lease cannot be renewed or ended

@@ -46,6 +46,9 @@ pub struct Announcement {
     /// Address at which the host serves pages, as `HOST:PORT`; absent: the host serves no pages yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// Path of the Unix socket at which the host serves the pages of its own leases; absent: it serves none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_socket: Option<String>,
     /// Load: page requests recently served per second.
     pub requests_per_s: f64,
     /// Every lease on the host.

@@ -14,7 +14,9 @@ mod quota;
 mod whole;
 
 pub use lease::{Lease, Refusal, RefusalKind};
-pub use lease_api::{LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, RenewalRequest};
+pub use lease_api::{
+    LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, RenewalRequest, host_client,
+};
 pub use link::{
     ANNOUNCE_EVERY_MS, Announcement, Answer, GONE_AFTER_MS, GrantRequest, HostMessage,
     MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, RecruiterMessage, Request, RequestKind,

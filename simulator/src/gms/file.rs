@@ -1,11 +1,11 @@
 //! A scenario of global memory as TOML: `system = "gms"`, settings, datasets with recorded hosts, and values to try.
 
-use super::error::GmsError;
 use super::recorded::Recorded;
 use super::scenario::Scenario;
 use crate::event::{DAY, MS};
 use crate::hosts::begin;
-use crate::swept::file::{MOST_RUNS, is_of_system, leaves, line_of, one_seed, set, shown, with};
+use crate::swept::ScenarioError;
+use crate::swept::file::{at_line, check_runs, is_of_system, leaves, one_seed, set, shown, with};
 use gleaner_policy::global::settings::MemoryPolicy;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
@@ -83,9 +83,10 @@ impl ScenarioFile {
     /// Reads a scenario file, and checks its settings and every combination of its swept values.
     ///
     /// # Errors
-    /// [`GmsError::File`] and [`GmsError::Line`] name the line; [`GmsError::Swept`] names the swept setting.
-    pub fn parse(text: &str) -> Result<Self, GmsError> {
-        let file: Self = toml::from_str(text).map_err(|e| GmsError::File {
+    /// [`ScenarioError::File`] and [`ScenarioError::Line`] name the line; [`ScenarioError::Swept`] names the swept
+    /// setting.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let file: Self = toml::from_str(text).map_err(|e| ScenarioError::File {
             reason: e.to_string(),
         })?;
         let checked = file.scenario.check().and_then(|()| file.check_recorded());
@@ -97,9 +98,9 @@ impl ScenarioFile {
     /// Checks datasets, days and the settings of recorded hosts.
     ///
     /// # Errors
-    /// [`GmsError::Setting`] names the setting.
-    pub fn check_recorded(&self) -> Result<(), GmsError> {
-        let wrong = |key, value: String, reason: &str| GmsError::Setting {
+    /// [`ScenarioError::Setting`] names the setting.
+    pub fn check_recorded(&self) -> Result<(), ScenarioError> {
+        let wrong = |key, value: String, reason: &str| ScenarioError::Setting {
             key,
             value,
             reason: reason.to_owned(),
@@ -137,9 +138,9 @@ impl ScenarioFile {
     /// Replaces the values to try of a setting, or adds them.
     ///
     /// # Errors
-    /// [`GmsError::Swept`]: the path leads through a setting.
-    pub fn set_sweep(&mut self, key: &str, values: Vec<Value>) -> Result<(), GmsError> {
-        set(&mut self.sweep, key, Value::Array(values)).map_err(|reason| GmsError::Swept {
+    /// [`ScenarioError::Swept`]: the path leads through a setting.
+    pub fn set_sweep(&mut self, key: &str, values: Vec<Value>) -> Result<(), ScenarioError> {
+        set(&mut self.sweep, key, Value::Array(values)).map_err(|reason| ScenarioError::Swept {
             key: key.to_owned(),
             reason,
         })
@@ -157,9 +158,9 @@ impl ScenarioFile {
     /// not varied under other policies.
     ///
     /// # Errors
-    /// [`GmsError::Swept`] names the setting with an invalid value; [`GmsError::Setting`]: a combination is invalid,
-    /// or there are too many runs.
-    pub fn cases(&self) -> Result<Vec<Case>, GmsError> {
+    /// [`ScenarioError::Swept`] names the setting with an invalid value; [`ScenarioError::Setting`]: a combination is
+    /// invalid, or there are too many runs.
+    pub fn cases(&self) -> Result<Vec<Case>, ScenarioError> {
         let alone = Case {
             values: Vec::new(),
             dataset: None,
@@ -170,13 +171,13 @@ impl ScenarioFile {
             false => self.datasets.keys().map(|name| alone.on(name)).collect(),
         };
         for (key, values) in leaves(&self.sweep) {
-            let wrong = |reason: &str| GmsError::Swept {
+            let wrong = |reason: &str| ScenarioError::Swept {
                 key: key.clone(),
                 reason: reason.to_owned(),
             };
             let values = values.as_array().filter(|values| !values.is_empty());
             let values = values.ok_or_else(|| wrong("write a list of values"))?;
-            self.check_runs(cases.len().saturating_mul(values.len()))?;
+            check_runs(cases.len().saturating_mul(values.len()), self.seeds.len())?;
             let mut longer = Vec::with_capacity(cases.len() * values.len());
             for case in &cases {
                 for value in values {
@@ -185,7 +186,7 @@ impl ScenarioFile {
             }
             cases = longer;
         }
-        self.check_runs(cases.len())?;
+        check_runs(cases.len(), self.seeds.len())?;
         for case in &mut cases {
             self.set_clients(&mut case.scenario);
             case.scenario.check()?;
@@ -220,19 +221,6 @@ impl ScenarioFile {
             seen.insert(case.values.clone())
         });
     }
-
-    /// Limits the number of runs: one for each case and seed.
-    fn check_runs(&self, cases: usize) -> Result<(), GmsError> {
-        let runs = cases.saturating_mul(self.seeds.len());
-        if (1..=MOST_RUNS).contains(&runs) {
-            return Ok(());
-        }
-        Err(GmsError::Setting {
-            key: "seeds",
-            value: format!("{runs} runs"),
-            reason: format!("must be 1 to {MOST_RUNS}"),
-        })
-    }
 }
 
 impl Case {
@@ -246,8 +234,8 @@ impl Case {
     }
 
     /// The same case with a setting's value.
-    fn with(&self, key: &str, value: &Value) -> Result<Self, GmsError> {
-        let swept = |reason| GmsError::Swept {
+    fn with(&self, key: &str, value: &Value) -> Result<Self, ScenarioError> {
+        let swept = |reason| ScenarioError::Swept {
             key: key.to_owned(),
             reason,
         };
@@ -263,18 +251,4 @@ impl Case {
 
 const fn half_a_day() -> f64 {
     0.5
-}
-
-/// Adds the line of a setting, or of its table, to its error, if the file has the setting.
-fn at_line(text: &str, error: GmsError) -> GmsError {
-    let GmsError::Setting { key, .. } = &error else {
-        return error;
-    };
-    match line_of(text, key) {
-        Some(line) => GmsError::Line {
-            line,
-            fault: Box::new(error),
-        },
-        None => error,
-    }
 }

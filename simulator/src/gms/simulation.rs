@@ -8,7 +8,7 @@ use super::scenario::Scenario;
 /// Simulates a cluster. The same scenario and seed give the same outcome.
 ///
 /// # Errors
-/// [`GmsError::Setting`] names a setting outside its range; [`GmsError::Unfinished`];
+/// [`GmsError::Scenario`] names a setting outside its range; [`GmsError::Unfinished`];
 /// [`GmsError::Violation`] is a defect of the simulation.
 pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, GmsError> {
     scenario.check()?;

@@ -1,9 +1,9 @@
 //! A scenario of servers as TOML: `system = "servers"`, settings, and values to try.
 
-use super::error::ServersError;
 use super::measures::MEASURES;
 use super::scenario::Scenario;
-use crate::swept::file::{MOST_RUNS, is_of_system, leaves, line_of, one_seed, set, shown, with};
+use crate::swept::ScenarioError;
+use crate::swept::file::{at_line, check_runs, is_of_system, leaves, one_seed, set, shown, with};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -56,10 +56,10 @@ impl ScenarioFile {
 
     /// Reads a scenario file, and checks its settings and every combination of its swept values.
     ///
-    /// # Errors [`ServersError::File`] and [`ServersError::Line`] name the line; [`ServersError::Swept`]
+    /// # Errors [`ScenarioError::File`] and [`ScenarioError::Line`] name the line; [`ScenarioError::Swept`]
     /// names the swept setting.
-    pub fn parse(text: &str) -> Result<Self, ServersError> {
-        let file: Self = toml::from_str(text).map_err(|e| ServersError::File {
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let file: Self = toml::from_str(text).map_err(|e| ScenarioError::File {
             reason: e.to_string(),
         })?;
         file.scenario
@@ -67,7 +67,7 @@ impl ScenarioFile {
             .map_err(|error| at_line(text, error))?;
         for key in &file.columns {
             if !MEASURES.iter().any(|measure| measure.key == key) {
-                return Err(ServersError::Setting {
+                return Err(ScenarioError::Setting {
                     key: "columns",
                     value: key.clone(),
                     reason: "is no measure; docs/servers.md lists them".to_owned(),
@@ -81,9 +81,9 @@ impl ScenarioFile {
     /// Replaces the values to try of a setting, or adds them.
     ///
     /// # Errors
-    /// [`ServersError::Swept`]: the path leads through a setting.
-    pub fn set_sweep(&mut self, key: &str, values: Vec<Value>) -> Result<(), ServersError> {
-        set(&mut self.sweep, key, Value::Array(values)).map_err(|reason| ServersError::Swept {
+    /// [`ScenarioError::Swept`]: the path leads through a setting.
+    pub fn set_sweep(&mut self, key: &str, values: Vec<Value>) -> Result<(), ScenarioError> {
+        set(&mut self.sweep, key, Value::Array(values)).map_err(|reason| ScenarioError::Swept {
             key: key.to_owned(),
             reason,
         })
@@ -100,21 +100,21 @@ impl ScenarioFile {
 
     /// Every combination of the swept values, the last setting varying fastest.
     ///
-    /// # Errors [`ServersError::Swept`] names the setting with an invalid value; [`ServersError::Setting`]: a
+    /// # Errors [`ScenarioError::Swept`] names the setting with an invalid value; [`ScenarioError::Setting`]: a
     /// combination is invalid, or there are too many runs.
-    pub fn cases(&self) -> Result<Vec<Case>, ServersError> {
+    pub fn cases(&self) -> Result<Vec<Case>, ScenarioError> {
         let mut cases = vec![Case {
             values: Vec::new(),
             scenario: self.scenario.clone(),
         }];
         for (key, values) in leaves(&self.sweep) {
-            let wrong = |reason: &str| ServersError::Swept {
+            let wrong = |reason: &str| ScenarioError::Swept {
                 key: key.clone(),
                 reason: reason.to_owned(),
             };
             let values = values.as_array().filter(|values| !values.is_empty());
             let values = values.ok_or_else(|| wrong("write a list of values"))?;
-            self.check_runs(cases.len().saturating_mul(values.len()))?;
+            check_runs(cases.len().saturating_mul(values.len()), self.seeds.len())?;
             let mut longer = Vec::with_capacity(cases.len() * values.len());
             for case in &cases {
                 for value in values {
@@ -123,50 +123,23 @@ impl ScenarioFile {
             }
             cases = longer;
         }
-        self.check_runs(cases.len())?;
+        check_runs(cases.len(), self.seeds.len())?;
         for case in &cases {
             case.scenario.check()?;
         }
         Ok(cases)
     }
-
-    /// Limits the number of runs: one for each case and seed.
-    fn check_runs(&self, cases: usize) -> Result<(), ServersError> {
-        let runs = cases.saturating_mul(self.seeds.len());
-        if (1..=MOST_RUNS).contains(&runs) {
-            return Ok(());
-        }
-        Err(ServersError::Setting {
-            key: "seeds",
-            value: format!("{runs} runs"),
-            reason: format!("must be 1 to {MOST_RUNS}"),
-        })
-    }
 }
 
 impl Case {
     /// The same case with a setting's value.
-    fn with(&self, key: &str, value: &Value) -> Result<Self, ServersError> {
-        let swept = |reason| ServersError::Swept {
+    fn with(&self, key: &str, value: &Value) -> Result<Self, ScenarioError> {
+        let swept = |reason| ScenarioError::Swept {
             key: key.to_owned(),
             reason,
         };
         let scenario = with(&self.scenario, key, value).map_err(swept)?;
         let values = self.values.iter().cloned().chain([shown(value)]).collect();
         Ok(Self { values, scenario })
-    }
-}
-
-/// Adds the line of a setting to its error, if the file has the setting.
-fn at_line(text: &str, error: ServersError) -> ServersError {
-    let ServersError::Setting { key, .. } = &error else {
-        return error;
-    };
-    match line_of(text, key) {
-        Some(line) => ServersError::Line {
-            line,
-            fault: Box::new(error),
-        },
-        None => error,
     }
 }

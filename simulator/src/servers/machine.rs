@@ -21,6 +21,21 @@ impl Machine {
         self.disk_free_ns = now_ns.max(self.disk_free_ns) + access_ns;
         self.disk_free_ns
     }
+
+    /// Time at which the CPU has done all its work.
+    pub(super) const fn computes_until_ns(&self) -> u64 {
+        self.cpu_free_ns
+    }
+
+    /// Time at which the outgoing link has carried all pages.
+    pub(super) const fn sends_until_ns(&self) -> u64 {
+        self.out_free_ns
+    }
+
+    /// Time at which the incoming link has carried all pages.
+    pub(super) const fn receives_until_ns(&self) -> u64 {
+        self.in_free_ns
+    }
 }
 
 /// Time at which a page has left the sender and reached the receiver's link; both links are occupied for
@@ -63,9 +78,17 @@ mod tests {
             "the other direction"
         );
         assert_eq!(
+            [
+                machines[0].sends_until_ns(),
+                machines[0].receives_until_ns()
+            ],
+            [20, 16]
+        );
+        assert_eq!(
             [machines[0].compute(3, 4), machines[0].compute(4, 4)],
             [7, 11]
         );
+        assert_eq!(machines[0].computes_until_ns(), 11);
         assert_eq!(
             [machines[0].access_disk(3, 4), machines[0].access_disk(9, 4)],
             [7, 13]

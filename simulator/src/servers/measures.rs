@@ -33,6 +33,12 @@ measures! {
             let times = of.returns.iter().filter_map(|owner| owner.owner_ns);
             times.max().map(|ns| ns as f64 / 1e6)
         };
+    "copies_ms", "copies, ms",
+        "time until the last second copy that a return made necessary has arrived, longest of the returns" =>
+        |of| {
+            let times = of.returns.iter().filter_map(|owner| owner.copied_ns);
+            times.max().map(|ns| ns as f64 / 1e6)
+        };
     "shutdown_network_bytes", "network, bytes", "bytes that shutdowns send in their first 10 s" =>
         |of| Some(of.returns.iter().map(|owner| owner.network_bytes).sum::<u64>() as f64);
     "owner_disk_bytes", "owner's disk, bytes",

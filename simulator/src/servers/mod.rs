@@ -30,7 +30,7 @@ mod tests;
 pub use error::ServersError;
 pub use file::{Case, ScenarioFile};
 pub use gleaner_policy::choice::Choice;
-pub use gleaner_policy::shutdown::{Forwarding, Shutdown};
+pub use gleaner_policy::shutdown::{CopyPace, Forwarding, Shutdown};
 pub use laws::BrokenLaw;
 pub use measures::{MEASURES, Measure};
 pub use outcome::{Outcome, OwnerReturn, PageIns};

@@ -30,6 +30,8 @@ pub struct OwnerReturn {
     pub pages: u32,
     /// Time from the return until the owner had 99 % of these pages.
     pub owner_ns: Option<u64>,
+    /// Time from the return until the last second copy that it made necessary arrived; `None` without copies.
+    pub copied_ns: Option<u64>,
     /// Bytes that the shutdown sent over the network in the first 10 s.
     pub network_bytes: u64,
     /// Bytes that the server's disk read or wrote in the first 10 s.

@@ -33,6 +33,15 @@ pub(super) struct Page {
     pub(super) is_on_disk: bool,
     /// True while a dormant server sends the page to its new place; until then it is not evicted.
     pub(super) is_moving: bool,
+    /// True until the present contents are sent to the server of the second copy.
+    pub(super) is_copy_due: bool,
+}
+
+impl Page {
+    /// Returns true if the second copy, in a simulation that makes some, has the present contents.
+    pub(super) const fn has_second_copy(&self) -> bool {
+        self.second.is_some() && !self.is_copy_due
+    }
 }
 
 /// Room of a server.
@@ -72,6 +81,7 @@ impl Pages {
                 known: None,
                 is_on_disk: scenario.has_disk_copy,
                 is_moving: false,
+                is_copy_due: false,
             };
             pages.extend(std::iter::repeat_n(
                 page,
@@ -218,6 +228,7 @@ impl Pages {
     pub(super) fn drop_second(&mut self, page: usize) {
         if let Some(second) = self.pages[page].second.take() {
             self.release(second);
+            self.pages[page].is_copy_due = false;
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Simulates clients and servers. The same scenario and seed give the same outcome.
 ///
 /// # Errors
-/// [`ServersError::Setting`] names a setting outside its range; [`ServersError::Law`] is a defect of the
+/// [`ServersError::Scenario`] names a setting outside its range; [`ServersError::Law`] is a defect of the
 /// simulation.
 pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, ServersError> {
     scenario.check()?;

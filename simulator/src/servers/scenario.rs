@@ -1,10 +1,10 @@
 //! Settings of simulated clients and servers.
 
 use super::PAGE_BYTES;
-use super::error::ServersError;
 use super::owners::RoomChange;
+use crate::swept::ScenarioError;
 use gleaner_policy::choice::Choice;
-use gleaner_policy::shutdown::{Forwarding, Shutdown};
+use gleaner_policy::shutdown::{CopyPace, Forwarding, Shutdown};
 use gleaner_schemas::curve::Curve;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub struct Scenario {
     pub shutdown: Shutdown,
     /// Way in which clients learn of a page's new place.
     pub forwarding: Forwarding,
+    /// Time at which servers send second copies.
+    pub copy_pace: CopyPace,
     /// Choice of the server for a new page.
     pub choice: Choice,
     /// Treatment of pages if all servers are full.
@@ -89,6 +91,7 @@ impl Default for Scenario {
         Self {
             shutdown: Shutdown::AtOnce,
             forwarding: Forwarding::Callback,
+            copy_pace: CopyPace::WhenIdle,
             choice: Choice::Spread,
             full: FullServers::ClientDisk,
             has_disk_copy: false,
@@ -158,8 +161,8 @@ impl Scenario {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`ServersError::Setting`] names the first setting outside its range.
-    pub fn check(&self) -> Result<(), ServersError> {
+    /// [`ScenarioError::Setting`] names the first setting outside its range.
+    pub fn check(&self) -> Result<(), ScenarioError> {
         let of = u64::from;
         whole("clients", of(self.clients), 1, MOST_HOSTS)?;
         whole(
@@ -201,7 +204,7 @@ impl Scenario {
             whole("owners", change.at_ms, 0, of(self.length_ms))?;
         }
         if self.full != FullServers::ClientDisk && !self.has_disk_copy {
-            return Err(ServersError::Setting {
+            return Err(ScenarioError::Setting {
                 key: "has_disk_copy",
                 value: "false".to_owned(),
                 reason: "must be true if pages replace each other: only clean pages can be dropped"
@@ -212,14 +215,14 @@ impl Scenario {
     }
 }
 
-fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), ServersError> {
+fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), ScenarioError> {
     match (low..=high).contains(&value) {
         true => Ok(()),
         false => Err(outside(key, value.to_string(), &low, &high)),
     }
 }
 
-fn real(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), ServersError> {
+fn real(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), ScenarioError> {
     match (low..=high).contains(&value) {
         true => Ok(()),
         false => Err(outside(key, value.to_string(), &low, &high)),
@@ -231,8 +234,8 @@ fn outside(
     value: String,
     low: &dyn std::fmt::Display,
     high: &dyn std::fmt::Display,
-) -> ServersError {
-    ServersError::Setting {
+) -> ScenarioError {
+    ScenarioError::Setting {
         key,
         value,
         reason: format!("must be {low} to {high}"),

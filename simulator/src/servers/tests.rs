@@ -117,6 +117,60 @@ fn a_burst_sends_each_page_once() {
     );
 }
 
+/// A server with all 16,384 pages becomes dormant; the two other servers have 8,192 second copies each, and now
+/// copy these to each other.
+fn copied(copy_pace: CopyPace) -> Outcome {
+    let scenario = Scenario {
+        copy_pace,
+        client_pages: vec![16_384],
+        page_ins_per_s: 1_000.0,
+        servers: 3,
+        ..lease(Shutdown::Replicate)
+    };
+    simulate(&scenario, 1).unwrap()
+}
+
+/// Longest page-in, which may have begun just before the return.
+fn longest_ns(outcome: &Outcome) -> u64 {
+    let parts = [&outcome.before, &outcome.during];
+    let longest = parts.map(|part| part.times_ns.last().copied());
+    longest.into_iter().flatten().max().unwrap()
+}
+
+#[test]
+fn second_copies_yield_to_page_ins() {
+    // A page-in: request and page with a latency of 20 us each, 20 us of CPU, and 32.768 us on the link.
+    let alone_ns = 92_768;
+    let idle = copied(CopyPace::WhenIdle);
+    assert_eq!(idle.before.quantile_ns(0.99), Some(alone_ns));
+    // A page-in waits for one copy at most. The first one may ask the dormant server in vain, for 60 us.
+    let idle_ns = longest_ns(&idle);
+    assert!(idle_ns > alone_ns, "no page-in met a copy");
+    assert!(idle_ns <= alone_ns + 32_768 + 60_000, "{idle_ns}");
+    // 8,192 copies take 268.4 ms of each link.
+    let at_once = copied(CopyPace::AtOnce);
+    let at_once_ms = longest_ns(&at_once) / 1_000_000;
+    assert!((200..269).contains(&at_once_ms), "{at_once_ms}");
+}
+
+#[test]
+fn second_copies_are_complete_again_after_idle_moments() {
+    let [idle_ms, at_once_ms] = [CopyPace::WhenIdle, CopyPace::AtOnce].map(|copy_pace| {
+        let outcome = copied(copy_pace);
+        let owner = &outcome.returns[0];
+        // Each page: a notice, a callback, a copy with its head, and the copy's acknowledgement.
+        assert_eq!(owner.network_bytes, 16_384 * (28 + 28 + 4_124 + 28));
+        assert_eq!(outcome.lost_pages, 0);
+        owner.copied_ns.unwrap() / 1_000_000
+    });
+    assert_eq!(at_once_ms, 268);
+    // A page-in delays its server's copies by 52.8 us at most, its CPU time and its page. A second has fewer than
+    // 1,100 page-ins, at two servers.
+    assert!((269..310).contains(&idle_ms), "{idle_ms}");
+    let without_copies = simulate(&lease(Shutdown::AtOnce), 1).unwrap();
+    assert_eq!(without_copies.returns[0].copied_ns, None);
+}
+
 #[test]
 fn sticking_depends_on_fewer_servers_and_spreading_balances_load() {
     let [spread, stick] = [Choice::Spread, Choice::Stick].map(|choice| {
@@ -287,7 +341,7 @@ fn results_do_not_depend_on_threads() {
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let policies = (
         prop::sample::select(Shutdown::ALL.to_vec()),
-        any::<[bool; 3]>(),
+        any::<[bool; 4]>(),
         prop::sample::select(vec![
             FullServers::ClientDisk,
             FullServers::FixedParts,
@@ -304,13 +358,18 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             at_ms,
             pages,
         };
-        let [is_stick, is_lazy, has_disk] = flags;
+        let [is_stick, is_lazy, has_disk, is_at_once] = flags;
         Scenario {
             shutdown,
             forwarding: if is_lazy {
                 Forwarding::NextReference
             } else {
                 Forwarding::Callback
+            },
+            copy_pace: if is_at_once {
+                CopyPace::AtOnce
+            } else {
+                CopyPace::WhenIdle
             },
             choice: if is_stick {
                 Choice::Stick

@@ -1,11 +1,12 @@
 //! Text of scenario files: the system, dotted paths of settings, and the line of a setting.
 
+use super::error::ScenarioError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 /// Most combinations of values and seeds.
-pub(crate) const MOST_RUNS: usize = 100_000;
+const MOST_RUNS: usize = 100_000;
 
 /// Seeds of a file that names none.
 pub(crate) fn one_seed() -> Vec<u64> {
@@ -25,7 +26,7 @@ pub(crate) fn is_of_system(text: &str, name: &str) -> bool {
 }
 
 /// Line of a setting, or of its table, in the file, from 1; `None` if the file does not set it.
-pub(crate) fn line_of(text: &str, key: &str) -> Option<usize> {
+fn line_of(text: &str, key: &str) -> Option<usize> {
     let last = |path: &str| path.trim().rsplit('.').next().map(str::to_owned);
     let wanted = last(key);
     let sets = |line: &str| {
@@ -37,6 +38,36 @@ pub(crate) fn line_of(text: &str, key: &str) -> Option<usize> {
         key.is_some_and(|key| last(key) == wanted)
     };
     Some(text.lines().position(sets)? + 1)
+}
+
+/// Adds the line of a setting, or of its table, to its error, if the file has the setting.
+pub(crate) fn at_line(text: &str, error: ScenarioError) -> ScenarioError {
+    let ScenarioError::Setting { key, .. } = &error else {
+        return error;
+    };
+    match line_of(text, key) {
+        Some(line) => ScenarioError::Line {
+            line,
+            fault: Box::new(error),
+        },
+        None => error,
+    }
+}
+
+/// Limits the number of runs: one for each case and seed.
+///
+/// # Errors
+/// [`ScenarioError::Setting`] names the seeds.
+pub(crate) fn check_runs(cases: usize, seeds: usize) -> Result<(), ScenarioError> {
+    let runs = cases.saturating_mul(seeds);
+    if (1..=MOST_RUNS).contains(&runs) {
+        return Ok(());
+    }
+    Err(ScenarioError::Setting {
+        key: "seeds",
+        value: format!("{runs} runs"),
+        reason: format!("must be 1 to {MOST_RUNS}"),
+    })
 }
 
 /// Lists each value that is not a table, with its dotted path.

@@ -2,8 +2,10 @@
 
 mod faults;
 mod http;
+mod https;
 mod lifetime;
 mod mounted;
 mod server;
+mod shared;
 mod stage;
 mod verified;

@@ -111,9 +111,13 @@ impl Stage {
 
     /// Mounts from a source.
     pub(super) fn mount_from(&self, name: &str, source: &str, options: &[&str]) -> Mounted {
-        let running = Running::start(&mut self.command(name, source, options));
+        self.mount_with(name, &mut self.command(name, source, options))
+    }
+
+    /// Mounts by a command from [`Stage::command`].
+    pub(super) fn mount_with(&self, name: &str, command: &mut Command) -> Mounted {
         let mounted = Mounted {
-            running: Some(running),
+            running: Some(Running::start(command)),
             point: self.point(name),
             socket: self.socket(name),
         };

@@ -165,7 +165,7 @@ fn the_command_alone_carries_json_schemas() {
 #[test]
 fn the_servers_alone_carry_the_http_server() {
     let servers = members_that_turn_on("listen", "gleaner-daemon");
-    assert_eq!(servers, ["collector", "recruiter"]);
+    assert_eq!(servers, ["collector", "commons", "recruiter"]);
 }
 
 #[test]

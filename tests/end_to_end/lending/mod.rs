@@ -11,6 +11,7 @@ mod hostile;
 mod load;
 mod lost;
 mod outage;
+mod own;
 mod pages;
 mod partition;
 mod programs;

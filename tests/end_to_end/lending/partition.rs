@@ -71,13 +71,15 @@ impl Host {
             "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\n\
              recruiters = [\"https://{}:{PORT}\"]\nannounce_every = \"{}\"\n\
              certificate = \"{certificate}.crt\"\nkey = \"{certificate}.key\"\nauthority = {:?}\n\
-             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n",
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n\
+             pages_socket = {:?}\n",
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),
             RECRUITER[n],
             gleaner_schemas::interval::format(ANNOUNCE_EVERY),
             folder.join("pki/authority.crt"),
+            file("pages.sock"),
         );
         fs::write(file("memoryd.toml"), text).unwrap();
         let agent = Agent::start(&file("agent.sock"));
@@ -201,7 +203,12 @@ impl Recruiter {
         self.ask_as(&self.client, path, document)
     }
 
-    fn ask_as(&self, client: &ureq::Agent, path: &str, document: Option<&Value>) -> Answer {
+    pub(super) fn ask_as(
+        &self,
+        client: &ureq::Agent,
+        path: &str,
+        document: Option<&Value>,
+    ) -> Answer {
         let url = format!("https://{}:{PORT}{path}", RECRUITER[0]);
         within(&self.namespace.path(), || {
             let response = match document {

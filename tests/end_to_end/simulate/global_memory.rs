@@ -48,6 +48,18 @@ fn global_memory_is_simulated_without_a_dataset() {
         table.contains("none") && table.contains("speedup"),
         "{table}"
     );
+    // Machines that have some of the values give the rows of the whole sweep.
+    let csv = |more: &[&str]| {
+        let args = ["simulate", "memory.toml", "--csv", "-"];
+        succeeded(gleaner(folder, &[&args[..], more].concat()))
+    };
+    let whole = csv(&[]);
+    let first = csv(&["--sweep", "policy=gms"]);
+    let second = csv(&["--sweep", "policy=n-chance"]);
+    let (header, rows) = second.split_once('\n').unwrap();
+    assert!(first.starts_with(header), "{first}");
+    assert_eq!(first + rows, whole);
+    assert_eq!(whole.lines().count(), 3);
     let list = succeeded(gleaner(folder, &["simulate", "--list"]));
     assert!(list.contains("gms-skew"), "{list}");
 
@@ -152,7 +164,19 @@ fn global_memory_is_simulated_on_recorded_hosts() {
         ),
         (
             &["simulate", "owners.toml", "--part", "1/2", "-o", "part"],
-            &["--part", "global memory"],
+            &["--part", "global memory", "--sweep KEY=VALUE"],
+        ),
+        // 200 faults with 10 s of computing between them take longer than 22 minutes.
+        (
+            &[
+                "simulate",
+                "owners.toml",
+                "--days",
+                "0.015",
+                "--sweep",
+                "compute_us=10000000",
+            ],
+            &["recorded hours", "choose fewer counted_faults"],
         ),
         (&one_number[..], &["--page", "several numbers"]),
         (
@@ -169,36 +193,44 @@ fn global_memory_is_simulated_on_recorded_hosts() {
     }
 }
 
-/// Runs a shipped scenario on another dataset than its own, as gleaner's documentation shows it.
+/// Runs a shipped scenario on another dataset than its own, from an hour at which the owners are absent.
 #[test]
-fn the_shipped_clusters_of_global_memory_run_on_any_dataset() {
+fn the_shipped_clusters_of_global_memory_lend_on_any_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     synth(folder);
-    let args = [
-        "simulate",
-        "gms-clusters",
-        "--dataset",
-        "lab",
-        "--sweep",
-        "policy=gms",
-        "--sweep",
-        "recorded.lent_share=1",
-        "--sweep",
-        "counted_faults=50",
-        "--json",
-        "-",
-    ];
-    let output = gleaner(folder, &args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let rows = |more: &[&str]| {
+        let shipped = ["simulate", "gms-clusters", "--dataset", "lab"];
+        let short = ["--sweep", "counted_faults=50", "--json", "-"];
+        let lent = ["--sweep", "recorded.lent_share=1"];
+        let output = gleaner(folder, &[&shipped[..], &short, &lent, more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (results["rows"].as_array().unwrap().clone(), said)
+    };
+    // The shipped begin is a day of the study's datasets, which this dataset lacks.
+    let (at_first, said) = rows(&["--sweep", "policy=gms"]);
     assert!(
         said.contains("dataset lab is simulated from its first day on"),
         "{said}"
     );
-    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rows = results["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0]["settings"]["policy"], "gms");
-    assert!(rows[0]["speedup"]["median"].as_f64().unwrap() > 0.0);
+    assert_eq!(at_first.len(), 1);
+
+    let at_night = ["--from", "2026-11-17T02:00:00Z"];
+    // Many frames, but not all memory of hosts of today.
+    let frames = ["--sweep", "recorded.most_frames=20000"];
+    let policies = ["--sweep", "policy=none,gms"];
+    let (rows, said) = rows(&[&at_night[..], &frames, &policies].concat());
+    assert_eq!(said, "", "the begin is given");
+    assert_eq!(rows.len(), 2);
+    let reads = |policy: &str| {
+        let row = rows.iter().find(|row| row["settings"]["policy"] == policy);
+        let row = row.unwrap();
+        ["cluster_reads", "source_reads"].map(|key| row[key]["median"].as_f64().unwrap())
+    };
+    let ([none_cluster, none_source], [cluster, source]) = (reads("none"), reads("gms"));
+    assert_eq!(none_cluster, 0.0);
+    assert!(cluster > 0.0, "no host lends");
+    assert!(source < none_source, "{source} of {none_source}");
 }

@@ -3,6 +3,7 @@
 use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
 use gleaner_recruiter::registry::{HostId, Registry, Settings};
+use gleaner_schemas::commons::{CommonsMessage, MemberMessage};
 use gleaner_schemas::lending::{
     HostMessage, Lease, LeaseRequest, OwnerCommand, OwnerReply, Quotas, RecruiterMessage, Refusal,
 };
@@ -63,6 +64,8 @@ pub(super) fn messages(bytes: &[u8]) {
     again::<Refusal>(bytes);
     again::<Lease>(bytes);
     again::<Quotas>(bytes);
+    again::<MemberMessage>(bytes);
+    again::<CommonsMessage>(bytes);
 }
 
 fn again<T: Serialize + DeserializeOwned>(bytes: &[u8]) {

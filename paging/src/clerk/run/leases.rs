@@ -147,6 +147,7 @@ impl Leases {
             minimum_duration_ms: None,
             placement: self.borrowing.placement,
             avoided_host_ids: self.unreachable.hosts(ms(self.began.elapsed())),
+            host_id: None,
         };
         self.asked += 1;
         match self.recruiters.lease(&request) {

@@ -1,5 +1,6 @@
 //! Failures of a link to a recruiter.
 
+use gleaner_paging::websocket::WebSocketError;
 use gleaner_schemas::lending::Refusal;
 use std::time::Duration;
 
@@ -27,16 +28,8 @@ pub(crate) enum LinkError {
     #[error("cannot start the thread of the links: {0}")]
     Start(std::io::Error),
     /// The recruiter is unreachable, or does not accept this host.
-    #[error("cannot connect: {0}")]
-    Connect(std::io::Error),
-    /// The recruiter refuses the link.
-    #[error("it answers {status}: {said}")]
-    Answered {
-        /// HTTP status of the answer.
-        status: u16,
-        /// Beginning of the answer's text.
-        said: String,
-    },
+    #[error(transparent)]
+    Connect(#[from] WebSocketError),
     /// The recruiter ends the link with a reason.
     #[error("refused: {}", .0.detail)]
     Refused(Refusal),

@@ -1,8 +1,8 @@
 //! Identity of this host towards recruiters.
 
 use super::LinkError;
-use super::connect::PeerCertificates;
 use crate::entrance::Entrance;
+use gleaner_paging::websocket::PeerCertificates;
 use gleaner_trust::{ClientPaths, ClientTrust};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;

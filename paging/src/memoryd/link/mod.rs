@@ -50,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) announce_every: Duration,
     /// Address for the pages of leases; `None`: pages are not served.
     pub(crate) pages: Option<PageAddress>,
+    /// Path of the Unix socket for this host's own leases; `None`: they are not served.
+    pub(crate) pages_socket: Option<String>,
 }
 
 /// Starts the thread of the links. It connects, and reconnects until the core ends. Then it sends the last
@@ -81,6 +83,7 @@ pub(crate) fn start(
         rejected: None,
         announce_every: settings.announce_every,
         pages: settings.pages.clone(),
+        pages_socket: settings.pages_socket.clone(),
         end,
         latest: None,
         waiting: VecDeque::new(),

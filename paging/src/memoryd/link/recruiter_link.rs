@@ -1,12 +1,13 @@
 //! Link to one recruiter: connects, and connects again after failures.
 
-use super::connect::{PeerCertificates, RecruiterConnection, Socket, connect};
+use super::connect::connect;
 use super::identity::Identity;
 use super::timed_announcement::TimedAnnouncement;
 use super::{FAREWELL, LinkError, PageAddress, REQUESTS_AT_ONCE};
 use crate::core::{CoreMessage, LinkEnd};
 use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
+use gleaner_paging::websocket::{PeerCertificates, RecruiterConnection, Socket};
 use gleaner_schemas::lending::{
     Answer, HostMessage, Outcome, RecruiterMessage, Refusal, RefusalKind, Request,
 };
@@ -43,6 +44,7 @@ pub(super) struct Link {
     pub(super) rejected: Option<String>,
     pub(super) announce_every: Duration,
     pub(super) pages: Option<PageAddress>,
+    pub(super) pages_socket: Option<String>,
     pub(super) end: LinkEnd,
     /// Last announcement of the core; `None` before the first.
     pub(super) latest: Option<TimedAnnouncement>,
@@ -199,6 +201,7 @@ impl Link {
             PageAddress::Named(address) => address.clone(),
             PageAddress::Port(port) => SocketAddr::new(connection.here, *port).to_string(),
         });
+        announcement.pages_socket.clone_from(&self.pages_socket);
         connection
             .say(&HostMessage::Announcement(Box::new(announcement)))
             .await

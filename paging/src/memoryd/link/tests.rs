@@ -47,6 +47,7 @@ fn settings(urls: &[&str], announce_every: Duration) -> Settings {
         },
         announce_every,
         pages: None,
+        pages_socket: None,
     }
 }
 

@@ -31,9 +31,13 @@ impl Server {
     pub(super) const URLS: &str =
         "nbd://HOST:PORT, nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
 
-    /// Returns the server of a lease, at the address that the lease's host announces.
+    /// Returns the server of a lease, at the address that the lease's host announces: `HOST:PORT`, or the path
+    /// of a Unix socket, which only a lease of this host itself has.
     #[must_use]
     pub fn of_lease(address: String) -> Self {
+        if address.starts_with('/') {
+            return Self::Unix(PathBuf::from(address));
+        }
         Self::Tcp(address)
     }
 

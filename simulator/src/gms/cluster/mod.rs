@@ -5,6 +5,7 @@
 //! program on the same node.
 
 mod actions;
+mod exchange;
 mod laws;
 mod recorded;
 mod window;
@@ -360,42 +361,6 @@ impl<'a> Cluster<'a> {
         let since_ns = host.process.as_ref().and_then(Process::waits_since_ns);
         let timeout_ns = u64::from(self.scenario.fetch_timeout_ms) * MS;
         is_epoch_due || since_ns.is_some_and(|since_ns| since_ns + timeout_ns <= now_ns)
-    }
-
-    /// A bystander stops, and another one goes on.
-    fn exchange(&mut self, now_ns: u64) -> Result<(), GmsError> {
-        let mut drawn = [None; 2];
-        for (is_paused, drawn) in [false, true].into_iter().zip(&mut drawn) {
-            let is_candidate = |host: &Host| {
-                let process = host.process.as_ref();
-                process.is_some_and(|p| p.is_bystander() && p.is_paused == is_paused)
-            };
-            let numbered = || (0..).zip(&self.hosts);
-            let ids: Vec<NodeId> = numbered()
-                .filter(|&(_, host)| is_candidate(host))
-                .map(|(id, _)| id)
-                .collect();
-            let count = (ids.len() as u64).max(1);
-            let at = (u64::from(self.surroundings.next_u32()) * count) >> 32;
-            *drawn = ids.get(at as usize).copied();
-        }
-        if let [Some(stops), Some(begins)] = drawn {
-            self.pause(stops, true);
-            self.pause(begins, false);
-            let process = self.hosts[begins as usize].process.as_ref();
-            if process.is_some_and(|process| process.is_parked) {
-                self.resume(begins, now_ns)?;
-            }
-        }
-        let interval_ns = u64::from(self.scenario.exchange_ms) * MS;
-        self.queue.put(now_ns + interval_ns, Scheduled::Exchange);
-        Ok(())
-    }
-
-    fn pause(&mut self, id: NodeId, is_paused: bool) {
-        if let Some(process) = &mut self.hosts[id as usize].process {
-            process.is_paused = is_paused;
-        }
     }
 
     /// The program of a node has ended: the frames of its pages are free.

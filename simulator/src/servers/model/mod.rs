@@ -3,6 +3,7 @@
 //! A client computes, and waits for page-ins; page-outs go to servers behind it. A request waits for the
 //! server's CPU. A page occupies the links of sender and receiver; other messages only have a latency.
 
+mod copies;
 mod requests;
 mod shutdowns;
 
@@ -14,6 +15,7 @@ use super::outcome::{Outcome, OwnerReturn, PageIns};
 use super::pages::{Home, Pages};
 use super::scenario::Scenario;
 use crate::event::{MS, Queue, SECOND};
+use copies::Copies;
 use gleaner_policy::choice::{Chooser, PageServer};
 use gleaner_policy::shutdown::{Preparation, Shutdown};
 use rand::{Rng, SeedableRng};
@@ -54,6 +56,8 @@ enum Scheduled {
     Refused(Request),
     /// The client's own disk has read the page.
     ReadFromDisk(Request),
+    /// A server looks for an idle moment to send its second copies.
+    CopyTurn(usize),
     /// A second copy reaches its server.
     Copied,
     /// A small message without further effect arrives.
@@ -89,6 +93,7 @@ impl Scheduled {
             | Self::Served(_)
             | Self::ReadForClient(_)
             | Self::ReadFromDisk(_)
+            | Self::CopyTurn(_)
             | Self::Moved { is_sent: false, .. }
             | Self::Freed(_)
             | Self::Owner(_) => 0,
@@ -116,6 +121,7 @@ pub(super) struct Model<'a> {
     queue: Queue<Scheduled>,
     dice: ChaCha8Rng,
     leaving: Vec<Leaving>,
+    copies: Vec<Copies>,
     sent_bytes: u64,
     received_bytes: u64,
     begun: u64,
@@ -137,6 +143,7 @@ impl<'a> Model<'a> {
             queue: Queue::default(),
             dice: ChaCha8Rng::seed_from_u64(seed),
             leaving: vec![Leaving::default(); servers],
+            copies: vec![Copies::default(); servers],
             sent_bytes: 0,
             received_bytes: 0,
             begun: 0,
@@ -178,7 +185,7 @@ impl<'a> Model<'a> {
         for (_, page) in self.pages.iter() {
             if let Home::Server(server) = page.home {
                 distinct += 1;
-                let has_copy = page.is_on_disk || is_replicated && page.second.is_some();
+                let has_copy = page.is_on_disk || is_replicated && page.has_second_copy();
                 sole[server] += u64::from(!has_copy);
             }
         }
@@ -268,6 +275,7 @@ impl<'a> Model<'a> {
             Scheduled::Answered(request) => self.answered(request, now_ns),
             Scheduled::Refused(request) => self.refused(request, now_ns),
             Scheduled::ReadFromDisk(request) => self.read_from_disk(request, now_ns),
+            Scheduled::CopyTurn(server) => self.copy_turn(server, now_ns),
             Scheduled::Copied | Scheduled::Noticed => {}
             Scheduled::Called(page) => self.pages.learn(page),
             Scheduled::Closed(client, server) => self.closed(client, server),

@@ -124,15 +124,15 @@ impl Model<'_> {
         if preparation == Preparation::Nothing {
             return;
         }
-        let Some(second) = self.occupy_second(page) else {
+        if self.occupy_second(page).is_none() {
             return;
-        };
+        }
         let Home::Server(server) = self.pages.get(page).home else {
             return;
         };
         match preparation {
             Preparation::Nothing => {}
-            Preparation::Replica => self.copy(server, second, now_ns, leaving),
+            Preparation::Replica => self.copy(page, server, now_ns, leaving),
             Preparation::Reservation => {
                 let at_ns = now_ns + self.latency_ns();
                 for _ in 0..2 {
@@ -143,17 +143,13 @@ impl Model<'_> {
         }
     }
 
-    /// Sends a second copy, which the receiver acknowledges.
-    fn copy(&mut self, server: usize, second: usize, now_ns: u64, leaving: Option<usize>) {
-        let hosts = [server, second].map(|server| self.host(server));
-        let at_ns = self.transfer(hosts[0], hosts[1], now_ns);
-        for message in [Scheduled::Copied, Scheduled::Noticed] {
-            self.send(at_ns, message);
-            self.count_message(&message, now_ns, leaving);
-        }
-    }
-
-    fn count_message(&mut self, message: &Scheduled, now_ns: u64, leaving: Option<usize>) {
+    /// Counts a message that prepares for a shutdown, or restores this preparation after one.
+    pub(super) fn count_message(
+        &mut self,
+        message: &Scheduled,
+        now_ns: u64,
+        leaving: Option<usize>,
+    ) {
         match leaving {
             Some(server) => self.count_shutdown(server, message.bytes(), now_ns),
             None => self.outcome.preparation_messages += 1,
@@ -165,19 +161,21 @@ impl Model<'_> {
         let host = self.host(request.server);
         let work_ns = self.scenario.server_ns(request.server);
         let at_ns = self.machines[host].compute(now_ns, work_ns);
+        self.copies[request.server].waiting_page_ins += u32::from(!request.is_write);
         self.queue.put(at_ns, Scheduled::Served(request));
     }
 
     /// The server's CPU has handled a request.
     pub(super) fn served(&mut self, request: Request, now_ns: u64) {
         self.outcome.server_requests[request.server] += 1;
+        self.copies[request.server].waiting_page_ins -= u32::from(!request.is_write);
         let page = self.pages.get(request.page);
         match (page.home, request.is_write) {
             (Home::Server(server), true) if server == request.server => {
                 self.pages.touch(request.page);
                 if self.is_replicated() {
                     match page.second {
-                        Some(second) => self.copy(server, second, now_ns, None),
+                        Some(_) => self.copy(request.page, server, now_ns, None),
                         None => self.prepare(request.page, now_ns, None),
                     }
                 }

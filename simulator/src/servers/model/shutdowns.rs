@@ -27,6 +27,7 @@ impl Model<'_> {
             at_ns: now_ns,
             pages: excess,
             owner_ns: None,
+            copied_ns: None,
             network_bytes: 0,
             owner_disk_bytes: 0,
         });
@@ -74,13 +75,11 @@ impl Model<'_> {
                 self.freed(server, now_ns);
                 continue;
             }
-            let second = self.pages.get(page).second;
-            let is_replicated = self.is_replicated();
-            let other = self
-                .pages
-                .other_places(page, server, is_replicated && second.is_some());
+            let of_page = self.pages.get(page);
+            let has_replica = self.is_replicated() && of_page.has_second_copy();
+            let other = self.pages.other_places(page, server, has_replica);
             let other = OtherPlaces {
-                has_room: other.has_room || second.is_some(),
+                has_room: other.has_room || of_page.second.is_some(),
                 ..other
             };
             match self.scenario.shutdown.treatment(other) {
@@ -100,7 +99,7 @@ impl Model<'_> {
     fn drop_page(&mut self, page: usize, server: usize, now_ns: u64) {
         let of_page = self.pages.get(page);
         match of_page.second {
-            Some(second) if self.is_replicated() => {
+            Some(second) if self.is_replicated() && of_page.has_second_copy() => {
                 self.count_shutdown(server, Scheduled::Noticed.bytes(), now_ns);
                 self.send(now_ns + self.latency_ns(), Scheduled::Noticed);
                 self.pages.get_mut(page).second = None;
@@ -140,7 +139,9 @@ impl Model<'_> {
     /// Sends a page to room that was reserved for it, or to the server with the most room, which is asked
     /// first.
     fn send_to_server(&mut self, page: usize, server: usize, now_ns: u64) {
-        let reserved = self.pages.get_mut(page).second.take();
+        let of_page = self.pages.get_mut(page);
+        let reserved = of_page.second.take();
+        of_page.is_copy_due = false;
         let (target, ready_ns) = match reserved {
             Some(target) => (target, now_ns),
             None => {
@@ -201,6 +202,9 @@ impl Model<'_> {
                 return self.move_pages(from, now_ns);
             }
             Home::Server(target) if is_still_there => {
+                if self.pages.get(page).second == Some(target) {
+                    self.pages.drop_second(page);
+                }
                 self.pages.enter(page, target);
                 self.prepare(page, now_ns, Some(from));
             }

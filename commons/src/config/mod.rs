@@ -1,0 +1,272 @@
+//! The resolved configuration of the service. The environment overrides the file, which overrides the
+//! defaults.
+
+mod file;
+
+use crate::catalog::CatalogAddress;
+use crate::directory::{MemberAddress, Membership, MembershipSource};
+use crate::source::SourceAddress;
+use file::{ConfigFile, MountTable};
+use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin};
+use gleaner_daemon::folders;
+use gleaner_trust::{ClientPaths, ServerPaths};
+use serde::{Deserialize, Serialize};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Name of the daemon, as used in the names of its file and of its environment variables.
+pub const DAEMON: &str = "commons";
+/// Default port for other members.
+const PORT: u16 = 7445;
+/// Default address of metrics, for this machine only.
+const LOCAL_LISTEN: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 7485);
+/// Default size of local memory, in bytes.
+const LOCAL_BYTES: u64 = 256 << 20;
+/// Default limit of simultaneous connections.
+const CONNECTIONS: usize = 4096;
+
+/// Rule by which hosts share blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingPolicy {
+    /// Each host reads the source alone.
+    None,
+    /// The home of a block, found by its hash, keeps a copy of it.
+    #[default]
+    Hash,
+}
+
+impl SharingPolicy {
+    /// Name of the policy in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Hash => "hash",
+        }
+    }
+}
+
+/// Folder that the service shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountConfig {
+    /// Catalog of the folder.
+    pub catalog: CatalogAddress,
+    /// Folder to mount at.
+    pub folder: PathBuf,
+    /// Source of the files.
+    pub source: SourceAddress,
+}
+
+/// Settings of the exchange of blocks with other hosts.
+#[derive(Clone, Debug)]
+pub struct SharingConfig {
+    /// Address for the other members.
+    pub listen: SocketAddr,
+    /// Certificates of this host as a server.
+    pub server_paths: ServerPaths,
+    /// Certificates of this host as a client.
+    pub client_paths: ClientPaths,
+    /// Source of the list of members.
+    pub members: MembershipSource,
+    /// Time for all exchanges about one block with other hosts, except for waiting for a fetch.
+    pub peer_timeout: Duration,
+    /// Longest wait for another host's fetch of a block.
+    pub fetch_wait: Duration,
+    /// Maximum number of simultaneous connections.
+    pub connections_limit: usize,
+}
+
+/// Configuration of the service.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Name of the commons.
+    pub name: String,
+    /// Id of this host; `None` without /etc/machine-id.
+    pub host_id: Option<String>,
+    /// Rule by which hosts share blocks; without members it has no effect.
+    pub policy: SharingPolicy,
+    /// Exchange of blocks; `None` under the policy `none` and without members.
+    pub sharing: Option<SharingConfig>,
+    /// Loopback address of metrics; `None`: no metrics.
+    pub local_listen: Option<SocketAddr>,
+    /// Maximum bytes of blocks in local memory.
+    pub local_bytes: u64,
+    /// Maximum bytes of other hosts' blocks.
+    pub hold_bytes: u64,
+    /// True if the kernel caches what was read.
+    pub kernel_cache: bool,
+    /// True if all users may use the mounts.
+    pub allows_others: bool,
+    /// Time after which a read fails.
+    pub source_timeout: Duration,
+    /// Socket for `gleaner-commons status`.
+    pub socket: PathBuf,
+    /// Folders to show.
+    pub mounts: Vec<MountConfig>,
+}
+
+impl Config {
+    /// Reads the configuration: the file at `path`, or the default one if it exists.
+    ///
+    /// # Errors
+    /// The environment or the file are wrong, or there is no runtime folder.
+    pub fn load(path: Option<&Path>) -> Result<LoadedConfig<Self>, ConfigError> {
+        let LoadedConfig {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, path)?;
+        let values = Self::of(file, &origin)?;
+        Ok(LoadedConfig { values, origin })
+    }
+
+    fn of(file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
+        let given_id = file.host_id.clone().filter(|id| !id.is_empty());
+        let host_id = given_id.or_else(gleaner_trust::this_host_id);
+        let sharing = sharing(&file, host_id.as_deref(), origin)?;
+        let default_socket = || Some(folders::runtime()?.join("commons.sock"));
+        let socket = file
+            .socket
+            .or_else(default_socket)
+            .ok_or_else(|| origin.wrong("socket", "XDG_RUNTIME_DIR is not set: name the socket"))?;
+        let mounts = file.mounts.iter().map(|mount| resolve(mount, origin));
+        Ok(Self {
+            name: file.name.unwrap_or_else(|| DAEMON.to_owned()),
+            host_id,
+            policy: file.policy,
+            sharing,
+            local_listen: file
+                .local_listen
+                .unwrap_or_else(|| Some(LOCAL_LISTEN.into())),
+            local_bytes: file.local.unwrap_or(LOCAL_BYTES),
+            hold_bytes: file.hold.unwrap_or(0),
+            kernel_cache: file.kernel_cache.unwrap_or(true),
+            allows_others: file.allow_other.unwrap_or(false),
+            source_timeout: file.source_timeout.unwrap_or(Duration::from_secs(10)),
+            socket,
+            mounts: mounts.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn resolve(mount: &MountTable, origin: &Origin) -> Result<MountConfig, ConfigError> {
+    let missing = |key: &str| origin.wrong("mounts", format!("each mount needs the key {key}"));
+    let text = mount.catalog.as_ref().ok_or_else(|| missing("catalog"))?;
+    let catalog = CatalogAddress::parse(text).map_err(|what| origin.wrong("mounts", what))?;
+    let text = mount.source.as_ref().ok_or_else(|| missing("source"))?;
+    let source = SourceAddress::parse(text);
+    Ok(MountConfig {
+        catalog,
+        folder: mount.folder.clone().ok_or_else(|| missing("folder"))?,
+        source: source.map_err(|e| origin.wrong("mounts", e.to_string()))?,
+    })
+}
+
+fn sharing(
+    file: &ConfigFile,
+    host_id: Option<&str>,
+    origin: &Origin,
+) -> Result<Option<SharingConfig>, ConfigError> {
+    let mut members = Vec::new();
+    for text in &file.members {
+        let member = text.parse::<MemberAddress>();
+        members.push(member.map_err(|e| origin.wrong("members", e.to_string()))?);
+    }
+    let members = MembershipSource::Fixed(members);
+    if members.members().is_empty() {
+        return Ok(None);
+    }
+    let host_id = host_id.ok_or_else(|| {
+        origin.wrong(
+            "host_id",
+            "there is no /etc/machine-id: set the id of this host",
+        )
+    })?;
+    Membership::new(&members, host_id).map_err(|e| origin.wrong("members", e.to_string()))?;
+    if file.policy == SharingPolicy::None {
+        return Ok(None);
+    }
+    // Certificate that `gleaner-agent enroll` received; a host has only one certificate.
+    let enrolled = folders::state_of_another("ship");
+    let named = |given: &Option<PathBuf>| given.clone().filter(|path| path != Path::new(""));
+    let certificate = named(&file.certificate).unwrap_or_else(|| enrolled.join("host.pem"));
+    let key = named(&file.key).unwrap_or_else(|| certificate.clone());
+    let authority = named(&file.authority).unwrap_or_else(|| enrolled.join("authority.crt"));
+    Ok(Some(SharingConfig {
+        listen: file
+            .listen
+            .unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, PORT).into()),
+        server_paths: ServerPaths {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            authority: authority.clone(),
+            revocation_list: named(&file.revocation_list),
+        },
+        client_paths: ClientPaths {
+            certificate,
+            key,
+            authority,
+        },
+        members,
+        peer_timeout: file.peer_timeout.unwrap_or(Duration::from_millis(50)),
+        fetch_wait: file.fetch_wait.unwrap_or(Duration::from_millis(500)),
+        connections_limit: file.connections_limit.unwrap_or(CONNECTIONS),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("commons.toml");
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        let loaded = Config::load(Some(&path)).map_err(|e| e.to_string())?;
+        Ok(loaded.values)
+    }
+
+    #[test]
+    fn the_documented_file_has_every_key_and_its_default() {
+        let documented = include_str!("../../../docs/commons.toml");
+        let show = |text: &str| load(text).map(|config| format!("{config:?}"));
+        config::check_documented::<ConfigFile>(documented, show).unwrap();
+    }
+
+    #[test]
+    fn members_need_this_host_and_mounts_need_all_keys() {
+        let (own, other) = ("0a".repeat(16), "0b".repeat(16));
+        let socket = "socket = \"/x\"\n";
+        let members = format!("members = [\"{own}@a:1\", \"{other}@b:1\"]\n");
+        let text = format!("{socket}host_id = \"{own}\"\n{members}");
+        let config = load(&text).unwrap();
+        let sharing = config.sharing.unwrap();
+        assert_eq!(
+            sharing.listen,
+            "0.0.0.0:7445".parse::<SocketAddr>().unwrap()
+        );
+        assert_eq!(sharing.members.members().len(), 2);
+        assert!(
+            load(&format!("{text}policy = \"none\""))
+                .unwrap()
+                .sharing
+                .is_none()
+        );
+        assert!(load(socket).unwrap().sharing.is_none());
+        let alien = load(&format!(
+            "{socket}host_id = \"{}\"\n{members}",
+            "0c".repeat(16)
+        ));
+        assert!(alien.unwrap_err().contains("is not among the members"));
+        let mount = "[[mounts]]\ncatalog = \"/a.catalog\"\nfolder = \"/mnt/a\"\n";
+        let incomplete = load(&format!("{socket}{mount}")).unwrap_err();
+        assert!(incomplete.contains("needs the key source"), "{incomplete}");
+        let mounts = load(&format!("{socket}{mount}source = \"/srv/a\""))
+            .unwrap()
+            .mounts;
+        assert_eq!(mounts[0].folder, Path::new("/mnt/a"));
+        let wrong = load(&format!("{socket}{mount}sauce = \"/srv/a\"")).unwrap_err();
+        assert!(wrong.contains("unknown field"), "{wrong}");
+    }
+}

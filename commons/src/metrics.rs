@@ -1,0 +1,134 @@
+//! Metrics of the service, as OpenMetrics text (docs/commons.md lists names and units).
+
+use crate::status::ServiceStatus;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use std::fmt;
+
+/// Media type of the OpenMetrics text format.
+pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Metrics of a service in this state.
+///
+/// # Errors
+/// The text cannot be written.
+pub fn text(status: ServiceStatus) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    let of_commons = registry.sub_registry_with_prefix("gleaner_commons");
+    of_commons.register_collector(Box::new(ServiceSeries(status)));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct ServiceSeries(ServiceStatus);
+
+impl Collector for ServiceSeries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = &self.0;
+        let reads = &status.counters;
+        let counter = MetricType::Counter;
+        let mut family = encoder.encode_descriptor("reads", "Blocks read", None, counter)?;
+        for (from, count) in [
+            ("local", reads.local_reads_count),
+            ("cluster", reads.cluster_reads_count),
+            ("source", reads.source_reads_count),
+        ] {
+            ConstCounter::new(count).encode(family.encode_family(&[("from", from)])?)?;
+        }
+        let help = "Bytes of blocks that readers used";
+        let mut family = encoder.encode_descriptor("bytes", help, None, counter)?;
+        for (from, count) in [
+            ("local", reads.local_read_bytes),
+            ("cluster", reads.cluster_read_bytes),
+            ("source", reads.source_read_bytes),
+        ] {
+            ConstCounter::new(count).encode(family.encode_family(&[("from", from)])?)?;
+        }
+        let help = "Reads and fetches that failed";
+        let mut family = encoder.encode_descriptor("failures", help, None, counter)?;
+        for (reason, count) in [
+            ("differing", reads.differing_blocks_count),
+            ("missing", reads.missing_blocks_count),
+            ("unavailable", reads.unavailable_blocks_count),
+            ("timed_out", reads.timed_out_count),
+        ] {
+            ConstCounter::new(count).encode(family.encode_family(&[("reason", reason)])?)?;
+        }
+        let cluster = status.cluster.unwrap_or_default();
+        let help = "Blocks given to their homes";
+        let mut family = encoder.encode_descriptor("puts", help, None, counter)?;
+        for (result, count) in [
+            ("stored", cluster.puts_count),
+            ("no_room", cluster.puts_without_room_count),
+            ("dropped", cluster.puts_dropped_count),
+        ] {
+            ConstCounter::new(count).encode(family.encode_family(&[("result", result)])?)?;
+        }
+        let gauge = MetricType::Gauge;
+        let mut family = encoder.encode_descriptor("frames", "Blocks in memory", None, gauge)?;
+        for (kind, count) in [
+            ("local", reads.frames_count),
+            ("held", cluster.hold.hold_frames_count),
+        ] {
+            ConstGauge::new(count as f64).encode(family.encode_family(&[("kind", kind)])?)?;
+        }
+        let help = "1 if the member is asked for blocks, else 0";
+        let mut family = encoder.encode_descriptor("peer_asked", help, None, gauge)?;
+        for peer in &status.peers {
+            let labels = [("host_id", peer.host_id.as_str())];
+            let value = ConstGauge::new(f64::from(u8::from(peer.is_asked)));
+            value.encode(family.encode_family(&labels)?)?;
+        }
+        let help = "Wrong answers and blocks of a member";
+        let mut family = encoder.encode_descriptor("peer_wrong", help, None, counter)?;
+        for peer in &status.peers {
+            let labels = [("host_id", peer.host_id.as_str())];
+            ConstCounter::new(peer.wrong_count).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::PeerStatus;
+    use crate::store::StoreCounters;
+
+    #[test]
+    fn each_series_has_its_name_and_labels() {
+        let status = ServiceStatus {
+            commons: "tools".to_owned(),
+            host_id: None,
+            policy: "hash".to_owned(),
+            mounts: Vec::new(),
+            counters: StoreCounters {
+                cluster_reads_count: 3,
+                source_read_bytes: 5,
+                ..StoreCounters::default()
+            },
+            cluster: None,
+            peers: vec![PeerStatus {
+                host_id: "0a".to_owned(),
+                is_asked: true,
+                ..PeerStatus::default()
+            }],
+        };
+        let text = text(status).unwrap();
+        for line in [
+            "gleaner_commons_reads_total{from=\"cluster\"} 3",
+            "gleaner_commons_bytes_total{from=\"source\"} 5",
+            "gleaner_commons_puts_total{result=\"stored\"} 0",
+            "gleaner_commons_peer_asked{host_id=\"0a\"} 1.0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+    }
+}

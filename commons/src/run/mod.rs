@@ -1,0 +1,224 @@
+//! `gleaner-commons run`: the service, which shows the folders of its configuration and shares their blocks
+//! with other hosts.
+
+mod error;
+mod listen;
+
+pub use error::RunError;
+
+use crate::catalog::Catalog;
+use crate::config::{Config, SharingConfig};
+use crate::directory::Membership;
+use crate::mount::{FETCHERS, MountSettings, MountedFolder, check_mount_point};
+use crate::peer::{BlockServer, Cluster};
+use crate::source::{BlockSource, MountSources};
+use crate::status::{self, ServiceMount, ServiceStatus};
+use crate::store::{BlockStore, ClusterMemory, StoreSettings};
+use gleaner_daemon::listen::{Signals, allow_descriptors, until_ended};
+use gleaner_trust::{ClientTrust, ServerTrust};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Longest wait for requests of other members at the end.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// Runs the service until SIGTERM or SIGINT; then it unmounts its folders.
+///
+/// # Errors
+/// [`RunError`]
+pub fn run(path: Option<&Path>) -> Result<(), RunError> {
+    let config = Config::load(path)?.values;
+    allow_descriptors();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(RunError::System)?;
+    let signals = {
+        let _within = runtime.enter();
+        Signals::take().map_err(RunError::System)?
+    };
+    let service = Arc::new(Service::start(config, &runtime)?);
+    let listening = service.listen(&runtime)?;
+    let mounted = service.mount()?;
+    let text = if listening.is_empty() {
+        "serves its mounts".to_owned()
+    } else {
+        format!("serves its mounts, {}", listening.join(", "))
+    };
+    runtime.block_on(until_ended(signals, &text, || {
+        eprintln!("gleaner-commons: changes of the configuration take effect after a restart");
+    }));
+    let ended = end(mounted);
+    let _ = fs::remove_file(&service.config.socket); // it is of no more use
+    runtime.shutdown_timeout(PARTING);
+    ended
+}
+
+/// Unmounts all folders, also if one of them fails; returns the first fault.
+fn end(mounted: Vec<MountedFolder>) -> Result<(), RunError> {
+    let mut result = Ok(());
+    for folder in mounted {
+        let ended = folder.end().map_err(RunError::from);
+        result = result.and(ended);
+    }
+    result
+}
+
+struct Service {
+    config: Config,
+    catalogs: Vec<Arc<Catalog>>,
+    store: Arc<BlockStore>,
+    sharing: Option<Sharing>,
+}
+
+/// Exchange with other members.
+struct Sharing {
+    cluster: Arc<Cluster>,
+    server_trust: Arc<ServerTrust>,
+    client_trust: Arc<ClientTrust>,
+}
+
+impl Sharing {
+    fn start(
+        config: &Config,
+        sharing: &SharingConfig,
+        runtime: &Runtime,
+    ) -> Result<Self, RunError> {
+        let own_id = config.host_id.as_deref().unwrap_or_default();
+        let membership = Membership::new(&sharing.members, own_id)?;
+        let server_trust = ServerTrust::load(&sharing.server_paths)?;
+        let client_trust = ClientTrust::load(&sharing.client_paths)?;
+        let cluster = Cluster::start(
+            &config.name,
+            membership,
+            sharing,
+            config.hold_bytes,
+            Arc::clone(&client_trust),
+            runtime.handle().clone(),
+        )?;
+        Ok(Self {
+            cluster,
+            server_trust,
+            client_trust,
+        })
+    }
+}
+
+impl Service {
+    fn start(config: Config, runtime: &Runtime) -> Result<Self, RunError> {
+        let (mut catalogs, mut sources) = (Vec::new(), Vec::new());
+        for mount in &config.mounts {
+            let address = &mount.catalog;
+            let catalog = Arc::new(Catalog::open(&address.path, address.pinned)?);
+            check_mount_point(&mount.folder)?;
+            let timeout = config.source_timeout;
+            let source = BlockSource::open(&mount.source, Arc::clone(&catalog), timeout)?;
+            catalogs.push(catalog);
+            sources.push(source);
+        }
+        let sharing = config.sharing.as_ref();
+        let sharing = sharing.map(|sharing| Sharing::start(&config, sharing, runtime));
+        let sharing = sharing.transpose()?;
+        let cluster = sharing
+            .as_ref()
+            .map(|sharing| Arc::<Cluster>::clone(&sharing.cluster) as Arc<dyn ClusterMemory>);
+        let settings = StoreSettings {
+            local_bytes: config.local_bytes,
+            fetchers: FETCHERS,
+            timeout: config.source_timeout,
+        };
+        let store = BlockStore::start(Box::new(MountSources(sources)), cluster, settings);
+        Ok(Self {
+            store: Arc::new(store.map_err(RunError::System)?),
+            config,
+            catalogs,
+            sharing,
+        })
+    }
+
+    /// Serves status, metrics and other members in the background. Returns what it listens on.
+    fn listen(self: &Arc<Self>, runtime: &Runtime) -> Result<Vec<String>, RunError> {
+        let socket = &self.config.socket;
+        let failed = |source| RunError::Socket {
+            path: socket.clone(),
+            source,
+        };
+        if let Some(folder) = socket.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let service = Arc::clone(self);
+        status::listen(socket, move || service.status()).map_err(failed)?;
+        let mut listening = Vec::new();
+        if let (Some(sharing), Some(settings)) = (&self.sharing, &self.config.sharing) {
+            let cluster = Arc::clone(&sharing.cluster);
+            let server = BlockServer::new(&self.config.name, cluster, Arc::clone(&self.store));
+            let trust = Arc::clone(&sharing.server_trust);
+            let members = listen::members(Arc::new(server), trust, settings);
+            listening.push(runtime.block_on(members)?);
+            runtime.spawn(listen::follow_client_files(Arc::clone(
+                &sharing.client_trust,
+            )));
+        }
+        if let Some(address) = self.config.local_listen {
+            let service = Arc::clone(self);
+            let local = listen::local(address, move || service.status());
+            listening.push(runtime.block_on(local)?);
+        }
+        for line in &listening {
+            eprintln!("gleaner-commons: {line}");
+        }
+        Ok(listening)
+    }
+
+    /// Mounts all folders; if one fails, the others are unmounted.
+    fn mount(&self) -> Result<Vec<MountedFolder>, RunError> {
+        let mut mounted = Vec::new();
+        for (number, (mount, catalog)) in self.config.mounts.iter().zip(&self.catalogs).enumerate()
+        {
+            let settings = MountSettings {
+                point: &mount.folder,
+                kernel_cache: self.config.kernel_cache,
+                allows_others: self.config.allows_others,
+            };
+            let (catalog, store) = (Arc::clone(catalog), Arc::clone(&self.store));
+            let point = mount.folder.display().to_string();
+            let ended = move || eprintln!("gleaner-commons: {point} is unmounted");
+            match MountedFolder::start(number, &settings, catalog, store, ended) {
+                Ok(folder) => {
+                    println!("mounted {}", folder.point().display());
+                    mounted.push(folder);
+                }
+                Err(error) => {
+                    let _ = end(mounted); // the first fault is reported
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(mounted)
+    }
+
+    fn status(&self) -> ServiceStatus {
+        let mounts = self.config.mounts.iter().zip(&self.catalogs);
+        let mounts = mounts.map(|(mount, catalog)| ServiceMount {
+            mount_point: mount.folder.display().to_string(),
+            catalog_path: catalog.path().display().to_string(),
+            catalog: catalog.name(),
+            source: mount.source.to_string(),
+            files_count: catalog.totals().files,
+            files_bytes: catalog.totals().bytes,
+        });
+        let cluster = self.sharing.as_ref().map(|sharing| &sharing.cluster);
+        ServiceStatus {
+            commons: self.config.name.clone(),
+            host_id: self.config.host_id.clone(),
+            policy: self.config.policy.name().to_owned(),
+            mounts: mounts.collect(),
+            counters: self.store.counters(),
+            cluster: cluster.map(|cluster| cluster.counters()),
+            peers: cluster.map(|cluster| cluster.peers()).unwrap_or_default(),
+        }
+    }
+}
