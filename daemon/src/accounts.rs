@@ -25,11 +25,7 @@ impl Account {
 
     /// Finds the first wanted user in the text of passwd(5), and their groups in the text of group(5).
     #[must_use]
-    pub fn parse(
-        passwd: &str,
-        group: &str,
-        is_wanted: impl Fn(&str, u32) -> bool,
-    ) -> Option<Self> {
+    pub fn parse(passwd: &str, group: &str, is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
         passwd.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
             let [name, _, uid, gid, ..] = fields.as_slice() else {
