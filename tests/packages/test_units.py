@@ -10,8 +10,9 @@ UNITS = Path(__file__).resolve().parents[2] / "packaging" / "systemd"
 SERVICES = sorted(path.name for path in UNITS.glob("*.service"))
 # Maximum exposure level, from 0 (safe) to 10.
 WORST = 2.5
-# The commons mounts for the whole host, which no unit with a mount namespace of its own can do; the unit has the details.
-WORST_OF = {"gleaner-commons.service": 3.6}
+# The commons mounts for the whole host, which no unit with a mount namespace of its own can do; the unit has the details. One tenth is for
+# capset(2): the daemon gives its capability up, which systemd-analyze does not see.
+WORST_OF = {"gleaner-commons.service": 3.7}
 
 
 def test_every_daemon_has_a_unit():

@@ -80,7 +80,7 @@ fn prepare_mounts(
     allows_others: bool,
 ) -> Result<(Remover, Vec<PreparedMount>), MountError> {
     let folders: Vec<&Path> = config.mounts.iter().map(|m| m.folder.as_path()).collect();
-    let mut used: Vec<&Path> = vec![&config.socket];
+    let mut used = vec![config.socket.as_path()];
     for mount in &config.mounts {
         used.push(&mount.catalog.path);
         used.extend(mount.source.folder());
