@@ -29,7 +29,6 @@ impl Scene {
         let above = stage.input();
         set_mode(above.parent().unwrap(), 0o755);
         set_mode(&stage.input().join(SECRET), 0o600);
-        set_mode(&stage.input().join("lib"), 0o755);
         set_mode(folder.path(), 0o777);
         let point = stage.point("private");
         Self {
@@ -132,10 +131,10 @@ fn root_becomes_the_configured_user_and_others_read_its_mounts() {
 
     let status = succeed(
         commons()
-            .args(["status", "--socket"])
+            .args(["status", "--json", "--socket"])
             .arg(scene.folder.path().join("commons.sock")),
     );
-    assert!(status.contains("private"), "{status}");
+    assert!(status.contains("/private\""), "{status}");
     let (code, said) = running.end();
     assert_eq!(code, Some(0), "{said:?}");
     assert!(!is_mounted(&scene.point));
