@@ -4,6 +4,7 @@ use super::Patient;
 use crate::checks::commons;
 use crate::finding::Finding;
 use crate::message::Message;
+use crate::user::User;
 use std::path::Path;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -19,9 +20,13 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let is_running = patient.process.is_some() || patient.unit.is_active();
     findings.extend(patient.running(is_running));
     findings.push(commons::judge_fuse(Path::new("/dev/fuse").exists()));
+    // Root starts the daemon, which becomes this user.
+    let configured = patient.settings.text("user");
+    let user = configured.and_then(|name| User::named(&name));
+    let user = user.unwrap_or_else(|| patient.user.clone());
     let mut unseen = 0;
     for mount in commons::configured(&patient.settings.table) {
-        match commons::judge_catalog(&patient.user, &mount.catalog) {
+        match commons::judge_catalog(&user, &mount.catalog) {
             Some(finding) => findings.push(finding),
             None => unseen += 1,
         }
