@@ -5,6 +5,7 @@ mod http;
 mod https;
 mod lifetime;
 mod mounted;
+mod privileges;
 mod server;
 mod shared;
 mod stage;
