@@ -21,6 +21,8 @@ DASHBOARD = json.loads((CHECKOUT / "packaging" / "grafana" / "gleaner.json").rea
 HOSTS = 60
 #: Two of the hosts that collector/examples/hosts.rs posts; one name needs escaping in patterns.
 CHOSEN = ["host-00009", '<b>otter</b> & "friends"']
+#: Members of a commons need no memory server with this setting of the recruiter.
+LIMIT = 'member_limit = "1GiB"'
 #: One more scrape than a rate needs.
 SCRAPES = 3
 #: Values of the variables of the dashboard and of Grafana.
@@ -81,7 +83,7 @@ def watched(programs, tmp_path_factory) -> Watched:
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(f"{collector.url}/v1/batches", data=b"none", timeout=PATIENCE_S)
         collector.seal()
-        with Commons(programs, folder / "commons", pki, 2) as commons, Recruiter(programs, folder / "recruiter", 1) as recruiter:
+        with Commons(programs, folder / "commons", pki, 2) as commons, Recruiter(programs, folder / "recruiter", 0, LIMIT) as recruiter:
             members = [CommonsMember(recruiter.url, "tools", number, BLOCKS) for number in (1, 2)]
             assert all(host.read() == commons.contents for host in commons.hosts)
             targets = {"gleaner": collector.url, "recruiter": recruiter.url}
