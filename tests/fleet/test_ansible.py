@@ -37,10 +37,9 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     port = free_port()
     server, desk = machines("server"), machines("desk")
     inventory = tmp_path / "inventory.ini"
-    inventory.write_text(
-        f"[gleaner_server]\nserver tree_root={server.root}\n[gleaner_hosts]\ndesk tree_root={desk.root}\n[gleaner_commons]\ndesk\n"
-        "[all:vars]\nansible_connection=tree\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\n"
-    )
+    hosts = f"[gleaner_server]\nserver tree_root={server.root}\n[gleaner_hosts]\ndesk tree_root={desk.root}\n[gleaner_commons]\ndesk\n"
+    variables = "[all:vars]\nansible_connection=tree\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\n"
+    inventory.write_text(hosts + variables)
     catalog = tmp_path / "tools.catalog"
     subprocess.run([programs / "gleaner-commons", "seal", ANSIBLE, "-o", catalog], check=True, capture_output=True)
     mount = {"catalog": "/etc/gleaner/catalogs/tools.catalog", "folder": "/mnt/tools/new", "source": "/srv/tools"}
@@ -55,10 +54,13 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
         "gleaner_agent_config": {"sample_interval": "60s", "ship": {"rate": "64KiB"}},
     }
 
+    def run(*more: str) -> subprocess.CompletedProcess:
+        command = [BIN / "ansible-playbook", "-i", inventory, "-e", json.dumps(settings), *more, ANSIBLE / "site.yml"]
+        return subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
+
     def play(*more: str) -> dict[str, int]:
         """Number of changes on each machine."""
-        command = [BIN / "ansible-playbook", "-i", inventory, "-e", json.dumps(settings), *more, ANSIBLE / "site.yml"]
-        ended = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
+        ended = run(*more)
         assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-2000:]
         return {machine: int(changed) for machine, changed in RECAP.findall(ended.stdout)}
 
@@ -111,6 +113,13 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert not reads("/etc/gleaner/pki/authority.key") and not reads("/etc/gleaner/pki/collector.key")
 
     assert play() == {"server": 0, "desk": 0}
+
+    # All members of a commons need the same list: a run without one of them changes no list.
+    inventory.write_text(f"{hosts}gone\n[gleaner_hosts]\ngone tree_root={tmp_path}/gone\n{variables}")
+    ended = run("--limit", "gleaner_server:desk")
+    assert ended.returncode != 0 and "left out by --limit: gone" in ended.stdout, ended.stdout[-6000:]
+    assert tomllib.loads(desk.path("/etc/gleaner/commons.d/ansible.toml").read_text()) == commons
+    inventory.write_text(hosts + variables)
 
     # State left by an earlier role, with a setting of the administrator beside it.
     own = desk.path("/etc/gleaner/memoryd.d/own.toml")
