@@ -289,17 +289,18 @@ class Site(Network):
         # No chunk is larger than a file, and no byte is read for nothing.
         chunks = ["--buffer-size", "0", "--vfs-read-chunk-size", "1M", "--vfs-read-chunk-size-limit", "1M"]
         command = self.entering(self.workstations[number], RCLONE, *words, *cache, *chunks)
-        with Group(mib + 2 * PROGRAMS_MIB) as group, running(command, group, stderr=subprocess.DEVNULL):
-            try:
-                until = time.monotonic() + PATIENCE_S
-                while not point.is_mount():
-                    if time.monotonic() > until:
-                        raise SystemExit("rclone does not mount")
-                    time.sleep(0.05)
-                with Group(READER_MIB) as own, self.reader(point, own) as reader:
-                    yield Service(self.commons, here / "none", reader)
-            finally:
-                subprocess.run(["umount", "-l", point], check=False)
+        with contextlib.ExitStack() as stack:
+            group = stack.enter_context(Group(mib + 2 * PROGRAMS_MIB))
+            # What rclone has left when it has ended.
+            stack.callback(subprocess.run, ["umount", "-l", point], check=False, stderr=subprocess.DEVNULL)
+            stack.enter_context(running(command, group, stderr=subprocess.DEVNULL))
+            until = time.monotonic() + PATIENCE_S
+            while not point.is_mount():
+                if time.monotonic() > until:
+                    raise SystemExit("rclone does not mount")
+                time.sleep(0.05)
+            own = stack.enter_context(Group(READER_MIB))
+            yield Service(self.commons, here / "none", stack.enter_context(self.reader(point, own)))
 
     @contextlib.contextmanager
     def mounted(self, command: list, here: Path, group: Group | None):
