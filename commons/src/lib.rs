@@ -9,8 +9,8 @@
 //! its [`hold`], or names a host that has the block, or that fetches it. Otherwise the fetch reads the
 //! [`store::BlockOrigin`], which is a [`source::BlockSource`] here, and gives the block to its home.
 //!
-//! Rooms, from the top; each uses only those after it: `run`, `metrics`, `mount`, `status`, `peer`, `config`,
-//! `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
+//! Rooms, from the top; each uses only those after it: `run`, `privilege`, `metrics`, `mount`, `status`, `peer`,
+//! `config`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
 
 pub mod catalog;
 pub mod config;
@@ -19,6 +19,7 @@ pub mod hold;
 pub mod metrics;
 pub mod mount;
 pub mod peer;
+pub mod privilege;
 pub mod run;
 pub mod seal;
 pub mod source;

@@ -7,6 +7,7 @@
 
 mod client;
 mod cluster;
+pub mod fuzz;
 mod resolver;
 mod server;
 mod states;

@@ -1,11 +1,16 @@
 //! The commons with the built program: real FUSE mounts, whose every byte is compared with the sealed folder.
 
 mod faults;
+mod fleet;
+mod hostile;
 mod http;
 mod https;
 mod lifetime;
 mod mounted;
+mod privileges;
+mod rounds;
 mod server;
 mod shared;
 mod stage;
+mod toolchain;
 mod verified;
