@@ -43,6 +43,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/report.py
 	.venv/bin/python bench/nbd.py --json out/bench/nbd.json
 	.venv/bin/python bench/swap.py --json out/bench/swap.json
+	.venv/bin/python bench/swap.py --zswap 20 --json out/bench/zswap.json
 	.venv/bin/python bench/programs.py --sets half single concurrent --resume --json out/bench/programs.json
 	.venv/bin/python bench/disk.py --check --json out/bench/disk.json
 	.venv/bin/python bench/latency.py --json out/bench/latency.json --figure out/bench/latency.svg
