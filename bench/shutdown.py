@@ -349,7 +349,7 @@ def table(rows: list[dict]) -> str:
         "during": lambda row: latency(row, "during"),
         "after": lambda row: latency(row, "after"),
         "distinct": lambda row: f"{row['distinct_share']:.0%}",
-        "lost": lambda row: f"{row['lost_pages']} of {row['pages']}",
+        "lost": lambda row: f"{row['lost_pages']} of {row['pages']:.0f}",
     }
     lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     return "\n".join([*lines, *("| " + " | ".join(cell(row) for cell in columns.values()) + " |" for row in rows)])
