@@ -30,7 +30,7 @@ from collector import certify, cost, running, seal, swarm
 
 #: Descriptors of a process besides its connections.
 OTHER_DESCRIPTORS = 200
-#: Hosts' connections that share a source address (HOSTS_OF_ADDRESS in collector/examples/swarm.rs), of 254 addresses.
+#: Hosts' connections that share a source address (HOSTS_OF_ADDRESS in collector/examples/swarm/main.rs), of 254 addresses.
 MOST_HOSTS = 254 * 20_000
 
 

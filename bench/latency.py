@@ -3,6 +3,7 @@
 at a time, over links of stated rates.
 
 latency.py [--programs target/release] [--links loopback 1 10] [--paths memoryd relay nbdkit clerk zram disk] [--runs 3] [--seconds 3] [--json FILE] [--figure FILE]
+latency.py --read FILE --figure FILE     draws the results of an earlier --json, without measuring
 
 *memoryd* and *nbdkit* are memory servers on another host, *relay* is nbdkit's plugin nbd on a third host before memoryd, in the place of a central engine,
 and *clerk* is a clerk on the client's host with its pages at memoryd, encrypted, without a copy on disk. *zram* and *disk* (disk.c, 10 GB) are on
@@ -188,7 +189,7 @@ def figures(bins: dict[int, int]) -> dict:
 
 
 def figure(rows: list[dict], path: Path) -> None:
-    """One panel for each pattern and access of the devices, on the link of 1 Gbit/s."""
+    """One panel for each pattern, by path and access, on the link of 1 Gbit/s; and one of the page cache."""
     panels: dict[str, dict[str, cdf.Bins]] = {}
     for row in rows:
         if row["access"] == "cached" or row["link"] not in ("1 Gbit/s", "none") or (row["access"] == "nbd" and row["path"] in ("clerk", "disk")):
@@ -197,8 +198,9 @@ def figure(rows: list[dict], path: Path) -> None:
     cached = {f"{row['path']}, {PATTERNS[row['rw']]}": row["bins"] for row in rows if row["access"] == "cached" and row["path"] in ("clerk", "disk") and row["link"] in ("1 Gbit/s", "none")}
     if cached:
         panels["through the page cache"] = cached
-    if panels:
-        cdf.draw(panels, "Share of requests for a page that took no longer than a time, by path", path)
+    if not panels:
+        raise SystemExit(f"{path}: no figure: it shows links of 1 Gbit/s and devices without a link, and nothing of these was measured")
+    cdf.draw(panels, "Share of requests for a page that took no longer than a time, by path", path)
 
 
 def main() -> None:
@@ -212,7 +214,13 @@ def main() -> None:
     parser.add_argument("--size-mib", type=int, default=512, help="of each server's memory")
     parser.add_argument("--json", type=Path, help="write the figures there as well")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="write an SVG of the distributions there")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="measure nothing: draw the figure from the results of an earlier --json")
     args = parser.parse_args()
+    if args.read:
+        if not args.figure:
+            parser.error("--read needs --figure")
+        figure(json.loads(args.read.read_text())["latency"]["rows"], args.figure)
+        return
     for tool, package in (("fio", "fio"), ("nbdkit", "nbdkit"), ("nbdinfo", "libnbd-bin"), ("ip", "iproute2"), ("cc", "gcc")):
         call(ROOT / "tests/need", tool, package)
     distributions: dict[tuple, dict[int, int]] = {}

@@ -111,11 +111,12 @@ class FakeAgent:
             with contextlib.suppress(OSError), self.said:
                 self.connection.sendall(line(type="alive", time_ms=0))
 
-    def idle(self) -> None:
+    def idle(self, headroom_share: float = 0.0) -> None:
+        """Sends a sample of an idle host; with a headroom of 1 its quota is 0."""
         now_ms = int(time.time() * 1000)
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         figures = {"physical_bytes": total, "available_bytes": total, "mem_available_bytes": total}
-        row = SAMPLE | figures
+        row = SAMPLE | figures | {"headroom_share": headroom_share}
         with self.said:
             self.connection.sendall(line(**row | {"time_ms": now_ms, "state": "idle", "since_time_ms": now_ms}))
 
@@ -125,8 +126,6 @@ class FakeAgent:
 
     def close(self) -> None:
         self.is_over.set()
-
-
 
 
 class RealAgent:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Faults on pages swapped out to a server's memory, through `gleaner-clerk attach`: how long a program waits for a page.
 
-swap.py [--programs target/release] [--socket PATH] [--method fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--json FILE]
+swap.py [--programs target/release] [--socket PATH] [--method fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--zswap PERCENT] [--json FILE]
 
 A process (swap_faults.c) that `gleaner-clerk run` gives a quarter of the memory that it needs reads its pages in random order and times every
 major fault; the kernel's read-ahead is off meanwhile (vm.page-cluster), so that a fault is one page. The swap area is the export of a
 standalone memoryd at a Unix socket, or of the server at --socket. *Read*: pages are only read, and their copies on the device stay
-valid. *Write*: each page is also written, and therefore swapped out again. Nothing is pinned: kernel threads are involved. Root only.
+valid. *Write*: each page is also written, and therefore swapped out again. With --zswap, the kernel's zswap is before the area, with a pool of this
+share of the memory; pages read from the pool and from the area are counted (/proc/vmstat). Nothing is pinned: kernel threads are involved. Root only.
 """
 
 import argparse
@@ -21,6 +22,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NAME = f"bench-{os.getpid()}"
 READ_AHEAD = Path("/proc/sys/vm/page-cluster")
+ZSWAP = Path("/sys/module/zswap/parameters")
+VMSTAT = Path("/proc/vmstat")
+READ_FROM = {"pool_reads": "zswpin", "area_reads": "pswpin"}
+"""Pages read from zswap's pool and from the swap area, by their counters."""
 PATIENCE_S = 60
 
 
@@ -62,10 +67,36 @@ def single_pages():
         READ_AHEAD.write_text(before)
 
 
+@contextlib.contextmanager
+def zswap(percent: int | None):
+    """The kernel's zswap with a pool of this share of the memory, or as it is; swap devices must be switched on inside."""
+    if percent is None:
+        yield
+        return
+    if not ZSWAP.exists():
+        raise SystemExit("this kernel has no zswap (CONFIG_ZSWAP)")
+    wanted = {"max_pool_percent": str(percent), "enabled": "Y"}
+    before = {key: (ZSWAP / key).read_text().strip() for key in wanted}
+    try:
+        for key, value in wanted.items():
+            (ZSWAP / key).write_text(value)
+        yield
+    finally:
+        for key, value in before.items():
+            (ZSWAP / key).write_text(value)
+
+
+def counted(counter: str) -> int:
+    """Pages by a counter of the kernel; 0 if it has no such counter."""
+    lines = (line.split() for line in VMSTAT.read_text().splitlines())
+    return next((int(count) for name, count in lines if name == counter), 0)
+
+
 def run_once(program: Path, kind: str, args: argparse.Namespace) -> dict:
     """Faults of one process."""
     # The extra room is for the locked tables.
     command = limited(args.programs / "gleaner-clerk", args.size_mib // 4 + 8, [program, kind, args.size_mib << 20, args.seconds])
+    before = {key: counted(counter) for key, counter in READ_FROM.items()}
     ended = subprocess.run(command, capture_output=True, text=True)
     if ended.returncode != 0:
         raise SystemExit(f"swap_faults ended with {ended.returncode}: {ended.stderr}")
@@ -73,7 +104,9 @@ def run_once(program: Path, kind: str, args: argparse.Namespace) -> dict:
     if len(faults_us) < 1000:
         raise SystemExit(f"{len(faults_us)} faults only: nothing was swapped out")
     at = lambda share: faults_us[min(len(faults_us) - 1, int(len(faults_us) * share))]
-    return {"faults": len(faults_us), "p50_us": at(0.5), "p90_us": at(0.9), "p99_us": at(0.99), "max_us": faults_us[-1]}
+    return {"faults": len(faults_us), "p50_us": at(0.5), "p90_us": at(0.9), "p99_us": at(0.99), "max_us": faults_us[-1]} | {
+        key: counted(counter) - before[key] for key, counter in READ_FROM.items()
+    }
 
 
 def main() -> None:
@@ -84,6 +117,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5, help="of each run")
     parser.add_argument("--size-mib", type=int, default=256, help="what the process wants; it gets a quarter")
+    parser.add_argument("--zswap", type=int, metavar="PERCENT", help="switch zswap on, with a pool of this share of the memory")
     parser.add_argument("--json", type=Path, help="write the figures there as well")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gleaner-bench-") as folder, contextlib.ExitStack() as stack:
@@ -93,6 +127,7 @@ def main() -> None:
         if not socket:
             socket = Path(folder) / "pages.sock"
             stack.enter_context(standalone(args.programs / "gleaner-memoryd", args.size_mib, socket))
+        stack.enter_context(zswap(args.zswap))
         method = ["--method", args.method] if args.method else []
         stack.enter_context(swap(args.programs / "gleaner-clerk", ["--socket", socket, *method]))
         stack.enter_context(single_pages())
@@ -102,7 +137,7 @@ def main() -> None:
                 done.append(run_once(program, kind, args))
             print(f"run {number + 1} of {args.runs}", flush=True)
     rows = {kind: {key: round(statistics.median(run[key] for run in done), 1) for key in done[0]} for kind, done in runs.items()}
-    print("| | faults a run | p50 us | p90 us | p99 us | longest us |\n| --- | --- | --- | --- | --- | --- |")
+    print("| | faults a run | p50 us | p90 us | p99 us | longest us | read from pool | from area |\n|" + " --- |" * 8)
     for kind, row in rows.items():
         print(f"| {kind} | " + " | ".join(f"{value:.0f}" for value in row.values()) + " |")
     if args.json:

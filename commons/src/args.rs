@@ -67,8 +67,12 @@ Examples:
   gleaner-commons run
   gleaner-commons run --config /etc/gleaner/commons.toml
 
+Started by root, it mounts and then becomes the user of the key `user`, without any privilege.
 SIGTERM and SIGINT unmount all folders and end the service. Changed certificates are used within seconds; other changes of the configuration need a restart.")]
     Run(RunArgs),
+    /// Unmount folders when standard input ends; `run` starts this command itself
+    #[command(hide = true)]
+    RemoveMounts,
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig(CheckConfigArgs),

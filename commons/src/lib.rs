@@ -12,8 +12,8 @@
 //! With a recruiter, [`link`] receives the members and the epochs' weights, [`global`] decides by
 //! `policy::global` where blocks are, and this host's part of them is in leases of its own memory server.
 //!
-//! Rooms, from the top; each uses only those after it: `run`, `metrics`, `mount`, `status`, `link`, `peer`,
-//! `config`, `global`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
+//! Rooms, from the top; each uses only those after it: `run`, `privilege`, `metrics`, `mount`, `status`, `link`,
+//! `peer`, `config`, `global`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
 
 pub mod catalog;
 pub mod config;
@@ -24,6 +24,7 @@ pub mod link;
 pub mod metrics;
 pub mod mount;
 pub mod peer;
+pub mod privilege;
 pub mod run;
 pub mod seal;
 pub mod source;

@@ -43,6 +43,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => return run_verify(&args),
         Command::Mount(args) => run_mount(args)?,
         Command::Run(args) => run::run(args.config.as_deref())?,
+        Command::RemoveMounts => mount::remover::run()?,
         Command::CheckConfig(args) => return check_config(&args),
         Command::Status(args) => run_status(&args)?,
     }

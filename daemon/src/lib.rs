@@ -1,9 +1,11 @@
 //! Parts shared by all daemons: configuration ([`config`]), folders ([`folders`]), messages to the service manager
-//! ([`notify`]), and causes of errors as text ([`causes`]). With the feature `listen`, also the connections of a
-//! server (`listen`).
+//! ([`notify`]), users of this host ([`accounts`]), and causes of errors as text ([`causes`]). With the feature
+//! `listen`, also the connections of a server (`listen`).
 //!
-//! Rooms, from the top; each uses only those after it: `listen`, `config`, `folders`, `notify`, `causes`, `terminal`.
+//! Rooms, from the top; each uses only those after it: `listen`, `config`, `folders`, `notify`, `accounts`, `causes`,
+//! `terminal`.
 
+pub mod accounts;
 pub mod causes;
 pub mod config;
 pub mod folders;

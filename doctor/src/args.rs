@@ -25,7 +25,8 @@ pub struct Doctor {
     /// Print the diagnosis as one JSON document.
     #[arg(long)]
     pub json: bool,
-    /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml.
+    /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml,
+    /// commons.toml.
     #[arg(long, value_name = "DIR", default_value = super::place::CONFIGURATION)]
     pub(super) config_folder: PathBuf,
     /// Folder to search for programs before the PATH.

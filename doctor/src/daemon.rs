@@ -17,16 +17,19 @@ pub(super) enum Daemon {
     Memoryd,
     /// Uses other hosts' memory
     Clerk,
+    /// Shows sealed folders
+    Commons,
 }
 
 impl Daemon {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Agent,
         Self::Ship,
         Self::Collector,
         Self::Recruiter,
         Self::Memoryd,
         Self::Clerk,
+        Self::Commons,
     ];
 
     /// Name of the daemon in the diagnosis.
@@ -38,6 +41,7 @@ impl Daemon {
             Self::Recruiter => "recruiter",
             Self::Memoryd => "memoryd",
             Self::Clerk => "clerk",
+            Self::Commons => "commons",
         }
     }
 
@@ -49,13 +53,19 @@ impl Daemon {
             Self::Recruiter => "gleaner-recruiter",
             Self::Memoryd => "gleaner-memoryd",
             Self::Clerk => "gleaner-clerk",
+            Self::Commons => "gleaner-commons",
         }
     }
 
     /// Subcommand that runs the program as a daemon.
     pub(super) const fn command(self) -> &'static str {
         match self {
-            Self::Agent | Self::Collector | Self::Recruiter | Self::Memoryd | Self::Clerk => "run",
+            Self::Agent
+            | Self::Collector
+            | Self::Recruiter
+            | Self::Memoryd
+            | Self::Clerk
+            | Self::Commons => "run",
             Self::Ship => "ship",
         }
     }
@@ -76,6 +86,7 @@ impl Daemon {
             Self::Recruiter => "recruiter.toml",
             Self::Memoryd => "memoryd.toml",
             Self::Clerk => "clerk.toml",
+            Self::Commons => "commons.toml",
         }
     }
 }

@@ -78,7 +78,7 @@ messages! {
 
     ConfigurationWrong, "configuration-wrong", Fault,
         "`check-config` rejects the configuration: the message names file, line and key. The daemon will not start with it.",
-        "Correct that line. The commented file of the daemon (agent.toml, collector.toml, recruiter.toml, memoryd.toml or clerk.toml in /etc/gleaner or docs) lists every key with its default.";
+        "Correct that line. The commented file of the daemon (agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml or commons.toml in /etc/gleaner or docs) lists every key with its default.";
     ConfigurationUnread, "configuration-unread", Warning,
         "This user may not read the configuration. The doctor assumes the defaults in its other checks of the daemon.",
         "Run the doctor as root.";
@@ -296,6 +296,19 @@ messages! {
     SwapUncopied, "swap-without-copy", Warning,
         "This host swaps on the clerk's device, which has no copy on disk: programs end when owners reclaim the memory that holds their pages.",
         "Detach the device, keep the default of `disk_folder`, and restart the clerk.";
+
+    NoFuse, "no-fuse", Fault,
+        "This host has no /dev/fuse: the kernel lacks FUSE, its module is not loaded, or a container hides the device. The commons cannot mount.",
+        "Load the module, or give the container the device.";
+    CatalogUnread, "catalog-unread", Fault,
+        "A catalog in the configuration of the commons does not exist, or the daemon's user may not read it.",
+        "Copy the catalog to that path, and let the daemon's user read it.";
+    MountDead, "mount-dead", Fault,
+        "The process that served a mount has ended, and the mount is still there. Every access fails with \"Transport endpoint is not connected\".",
+        "Unmount the folder, then start the daemon again.";
+    MountFails, "mount-fails", Fault,
+        "The folder of a mount does not exist, or does not answer.",
+        "Create the folder. If it does not answer, check the source of the mount and the daemon's log.";
 }
 
 /// Returns the part of docs/doctor.md about messages, in Markdown.

@@ -1,6 +1,7 @@
 //! Users and their file permissions, from owner, group and mode (path_resolution(7)). Access control lists
 //! are ignored.
 
+use gleaner_daemon::accounts::{Account, group_file, groups};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub(super) struct User {
 /// Returns the number of the group with this name, from /etc/group.
 #[must_use]
 pub fn group_id(name: &str) -> Option<u32> {
-    let text = fs::read_to_string("/etc/group").unwrap_or_default();
+    let text = group_file();
     groups(&text)
         .find(|group| group.0 == name)
         .map(|group| group.1)
@@ -54,7 +55,7 @@ impl User {
 
     /// The same user with more groups, each given by name or number.
     pub(super) fn with_groups(mut self, names: &[String]) -> Self {
-        let text = fs::read_to_string("/etc/group").unwrap_or_default();
+        let text = group_file();
         for name in names {
             let named = groups(&text)
                 .find(|group| group.0 == name)
@@ -65,35 +66,18 @@ impl User {
     }
 
     fn found(is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
-        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let group = fs::read_to_string("/etc/group").unwrap_or_default();
-        Self::parse(&passwd, &group, is_wanted)
-    }
-
-    /// Finds the first wanted user in the text of passwd(5), and their groups in the text of group(5).
-    fn parse(passwd: &str, group: &str, is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
-        passwd.lines().find_map(|line| {
-            let fields: Vec<&str> = line.split(':').collect();
-            let [name, _, uid, gid, ..] = fields.as_slice() else {
-                return None;
-            };
-            let (uid, gid) = (uid.parse().ok()?, gid.parse().ok()?);
-            let member = |members: &str| members.split(',').any(|member| member == *name);
-            is_wanted(name, uid).then(|| Self {
-                name: (*name).to_owned(),
-                uid,
-                gid,
-                groups: groups(group)
-                    .filter(|of| member(of.2))
-                    .map(|of| of.1)
-                    .collect(),
-            })
+        let account = Account::find(is_wanted)?;
+        Some(Self {
+            name: account.name,
+            uid: account.uid,
+            gid: account.gid,
+            groups: account.groups,
         })
     }
 
     /// Returns true if there is a group of this name and the user is a member.
     pub(super) fn shares_a_group(&self, name: &str) -> bool {
-        let text = fs::read_to_string("/etc/group").unwrap_or_default();
+        let text = group_file();
         let mut named = groups(&text).filter(|group| group.0 == name);
         named.any(|group| group.1 == self.gid || self.groups.contains(&group.1))
     }
@@ -101,15 +85,6 @@ impl User {
     pub(super) const fn is_root(&self) -> bool {
         self.uid == 0
     }
-}
-
-/// Name, number and members of each group in the text of /etc/group.
-fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
-    text.lines().filter_map(|line| {
-        let mut fields = line.split(':');
-        let (name, _, gid) = (fields.next()?, fields.next()?, fields.next()?);
-        Some((name, gid.parse().ok()?, fields.next().unwrap_or_default()))
-    })
 }
 
 /// Kind of access to a file, as a bit of its mode.
@@ -196,28 +171,6 @@ pub(super) fn access(user: &User, path: &Path, wants: &[FileUse]) -> Access {
 mod tests {
     use super::*;
 
-    const PASSWD: &str =
-        "root:x:0:0:root:/root:/bin/sh\ntorn\nada:x:1000:100::/home/ada:/bin/sh\nx:x:a:b\n";
-    const GROUP: &str =
-        "users:x:100:\ngleaner:x:990:bob,ada\ninput:x:104:bob\nadam:x:7:adam\ntorn:x\n";
-
-    #[test]
-    fn users_have_the_groups_that_name_them() {
-        let ada = User::parse(PASSWD, GROUP, |name, _| name == "ada").unwrap();
-        let expected = User {
-            name: "ada".to_owned(),
-            uid: 1000,
-            gid: 100,
-            groups: vec![990],
-        };
-        assert_eq!(ada, expected);
-        assert_eq!(
-            User::parse(PASSWD, GROUP, |_, uid| uid == 0).unwrap().name,
-            "root"
-        );
-        assert_eq!(User::parse(PASSWD, GROUP, |name, _| name == "x"), None);
-    }
-
     #[test]
     fn modes_let_the_owner_the_group_and_the_others() {
         let user = |uid, gid, groups: &[u32]| User {
@@ -291,12 +244,5 @@ mod tests {
             access(&stranger, &below.join("no"), &[FileUse::Read]),
             Access::Missing
         );
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_passwd_is_too_strange(text in "(?s)[a-z0-9:,\n\\PC]{0,200}") {
-            let _ = User::parse(&text, &text, |_, _| true);
-        }
     }
 }

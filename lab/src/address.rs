@@ -16,6 +16,8 @@ pub(super) const LOCAL: &str = "127.0.0.1:7480";
 pub(super) const RECRUITER_PORT: u16 = 7444;
 /// Port at which hosts serve the pages of their leases.
 pub(super) const PAGES_PORT: u16 = 10809;
+/// Port at which hosts serve the blocks of their commons to each other.
+pub(super) const COMMONS_PORT: u16 = 7445;
 /// Address of the recruiter inside its namespace, without TLS.
 pub(super) const RECRUITER_LOCAL: &str = "127.0.0.1:7484";
 /// Prefix length of the nodes' network, 10.77.0.0/16, which exists only on the bridge.

@@ -25,6 +25,7 @@ pub(crate) enum LabCommand {
     #[command(after_help = "Examples:
   sudo gleaner lab up --hosts 3
   sudo gleaner lab up --borrow 256MiB       with a clerk, whose device lies in the hosts' memory
+  sudo gleaner lab up --commons /srv/tools  with a commons, whose blocks the hosts share
   sudo gleaner lab up --hosts 20 --rate 10mbit --delay 40ms --loss 1% --interval 5s
 
 Features that this kernel or machine lacks are reported and left out; `gleaner lab status` lists them.")]
@@ -65,6 +66,9 @@ pub(crate) struct UpArgs {
     /// Also start a clerk, with a device of this size in the hosts' memory [default: none]
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     pub(crate) borrow: Option<u64>,
+    /// Also show this folder on each host, as a commons whose blocks the hosts share [default: none]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) commons: Option<PathBuf>,
     /// Folder of the lab: certificates, databases, dataset, logs; must be new or empty.
     #[arg(long, value_name = "DIR", default_value = super::state::DEFAULT_FOLDER)]
     pub(crate) folder: PathBuf,

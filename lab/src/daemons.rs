@@ -49,6 +49,15 @@ pub(super) const CLERK: Daemon = Daemon {
     after: None,
 };
 
+/// The daemon of each host's commons.
+pub(super) const COMMONS: Daemon = Daemon {
+    name: "commons",
+    program: "gleaner-commons",
+    args: &["run"],
+    config: "commons.toml",
+    after: None,
+};
+
 /// Daemons of every host, in the order in which they start. A new daemon is one more entry here.
 pub(super) const OF_A_HOST: [Daemon; 3] = [
     Daemon {

@@ -112,6 +112,14 @@ pub enum LabError {
         /// Folder with the daemons' logs; one of them may contain the reason.
         logs: Option<PathBuf>,
     },
+    /// A host did not mount the commons' folder in time.
+    #[error("{} is not mounted; see {}", .point.display(), .log.display())]
+    NoMount {
+        /// Mount point of the host.
+        point: PathBuf,
+        /// Log of the host's commons.
+        log: PathBuf,
+    },
     /// A daemon of the lab has ended.
     #[error("{daemon} in {namespace} has ended; it said: {last}")]
     Ended {

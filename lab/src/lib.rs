@@ -6,6 +6,7 @@
 //! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)  │        gleaner-recruiter run
 //!   gleaner-agent run, gleaner-agent ship,      └── eth0 ─ gleaner-lab-clerk, if asked for
 //!   gleaner-memoryd run                                    gleaner-clerk run
+//!   gleaner-commons run, if asked for
 //! ```
 //!
 //! The machine's own network is not touched: every interface, address, queue and rule is in a namespace of
@@ -13,13 +14,14 @@
 //! folder (`lab.json`) records each process, with its start time, before the next is started. `down` can
 //! therefore remove everything, even after a crash.
 //!
-//! Rooms, from the top; each uses only those after it: `up`, `status`, `down`, `clerk`, `daemons`, `recruiter`,
-//! `collector`, `args`, `state`, `process`, `link`, `network`, `address`, `error`.
+//! Rooms, from the top; each uses only those after it: `up`, `status`, `down`, `clerk`, `commons`, `daemons`,
+//! `recruiter`, `collector`, `args`, `state`, `process`, `link`, `network`, `address`, `error`.
 
 mod address;
 mod args;
 mod clerk;
 mod collector;
+mod commons;
 mod daemons;
 mod down;
 mod error;

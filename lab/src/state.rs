@@ -28,6 +28,9 @@ pub(super) struct State {
     pub(super) link: Link,
     /// Ids of the hosts, in the order of the hosts' numbers.
     pub(super) host_ids: Vec<String>,
+    /// Folder that the hosts show as a commons, if the lab has one.
+    #[serde(default)]
+    pub(super) commons: Option<PathBuf>,
     pub(super) started: Vec<StartedDaemon>,
 }
 
@@ -56,6 +59,7 @@ impl State {
             hosts,
             link: Link::default(),
             host_ids: Vec::new(),
+            commons: None,
             started: Vec::new(),
         };
         state.save()?;

@@ -4,6 +4,7 @@ use super::address;
 use super::args::Status;
 use super::clerk;
 use super::collector::{self, CollectorHost};
+use super::commons;
 use super::error::{LabError, Result};
 use super::recruiter;
 use super::state::State;
@@ -11,6 +12,9 @@ use gleaner_daemon::causes;
 use gleaner_paging::device::run::DeviceStatus;
 use gleaner_schemas::units::{Bytes, Seconds};
 use serde_json::{Value, json};
+
+/// Maximum number of mounts whose paths are printed as text.
+const MOST_MOUNTS: usize = 3;
 
 pub(super) fn run(args: &Status) -> Result<String> {
     super::refuse_without_root("status")?;
@@ -62,6 +66,27 @@ fn lending<'a>(
     hosts.iter().find(|host| host.quota.host_id == host_id)
 }
 
+/// Bytes that a host's commons has read from its memory, from other hosts and from the source.
+fn reads(state: &State, node: &address::Node) -> Option<String> {
+    let (reads, _) = commons::fetch_status(state, node).ok()?;
+    Some(format!(
+        "{} / {} / {}",
+        Bytes::from(reads.local_read_bytes),
+        Bytes::from(reads.cluster_read_bytes),
+        Bytes::from(reads.source_read_bytes),
+    ))
+}
+
+/// Status of a host's commons, as JSON; `None` if the lab has no commons.
+fn commons_of(state: &State, node: &address::Node) -> Option<Value> {
+    state.commons.as_ref()?;
+    let status = commons::fetch_status(state, node).map_or_else(
+        |error| json!({ "failure": causes::told(&error) }),
+        |(_, status)| status,
+    );
+    Some(json!({ "path": commons::path(state, node), "status": status }))
+}
+
 /// Status of the clerk's device: the parsed part, and the complete document.
 type Clerk = Result<(DeviceStatus, Value)>;
 
@@ -101,12 +126,14 @@ fn as_json(
                 "is_linked": lending(lent, host_id).is_some_and(|said| said.is_reachable),
                 "leases_count": lending(lent, host_id).map(|said| said.leases_count),
                 "quota": lending(lent, host_id).map(|said| &said.quota),
+                "commons": commons_of(state, &node),
             })
         })
         .collect();
     json!({
         "folder": state.folder,
         "link": state.link,
+        "commons": state.commons,
         "collector": {
             "namespace": address::collector().namespace,
             "address": address::collector().address,
@@ -138,17 +165,18 @@ fn as_text(
             .collect();
         words.join(", ")
     };
-    let mut table = gleaner_terminal::table(
-        &[
-            "host", "address", "daemons", "batches", "rows", "lag", "may lend", "lent", "leases",
-        ],
-        3,
-    );
+    let mut header = vec![
+        "host", "address", "daemons", "batches", "rows", "lag", "may lend", "lent", "leases",
+    ];
+    if state.commons.is_some() {
+        header.push("read from memory / hosts / source");
+    }
+    let mut table = gleaner_terminal::table(&header, 3);
     for (node, id, said) in hosts(state, said) {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
         let lends = lending(lent, id);
         let lag = said.and_then(|said| said.lag_ms).map(Seconds::from_ms);
-        table.add_row(vec![
+        let mut row = vec![
             node.namespace.clone(),
             node.address.to_string(),
             running(&node.namespace),
@@ -158,7 +186,11 @@ fn as_text(
             or_dash(lends.map(|said| Bytes::from(said.quota.quota_bytes).to_string())),
             or_dash(lends.map(|said| Bytes::from(said.quota.lent_bytes).to_string())),
             or_dash(lends.map(|said| said.leases_count.to_string())),
-        ]);
+        ];
+        if state.commons.is_some() {
+            row.push(or_dash(reads(state, &node)));
+        }
+        table.add_row(row);
     }
     let collector = address::collector();
     let mut text = format!(
@@ -180,6 +212,14 @@ fn as_text(
                 |(device, _)| of_device(&device)
             ),
         ));
+    }
+    if let Some(source) = &state.commons {
+        text.push_str(&format!("  commons of {}:", source.display()));
+        let mounts = hosts(state, said).filter_map(|(node, ..)| commons::path(state, &node));
+        for path in mounts.take(MOST_MOUNTS) {
+            text.push_str(&format!("\n    {}", path.display()));
+        }
+        text.push('\n');
     }
     if let Err(error) = lent {
         text.push_str(&format!("  {}\n", causes::told(error)));

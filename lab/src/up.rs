@@ -5,7 +5,7 @@ use super::args::UpArgs;
 use super::error::{LabError, Result};
 use super::link::Link;
 use super::state::State;
-use super::{address, clerk, collector, daemons, down, network, recruiter};
+use super::{address, clerk, collector, commons, daemons, down, network, recruiter};
 use std::time::{Duration, Instant};
 
 /// Shortest interval that the agent accepts.
@@ -41,6 +41,14 @@ pub(super) fn run(args: &UpArgs) -> Result<String> {
             clerk::socket(&state).display()
         ));
     }
+    let first = commons::path(&state, &address::host(1));
+    if let (Some(source), Some(path)) = (&state.commons, first) {
+        text.push_str(&format!(
+            "each host shows {}; root reads it on the first host in {}\n",
+            source.display(),
+            path.display()
+        ));
+    }
     Ok(text)
 }
 
@@ -64,6 +72,7 @@ fn refuse(args: &UpArgs) -> Result<()> {
     for program in programs
         .into_iter()
         .chain(args.borrow.map(|_| "gleaner-clerk"))
+        .chain(args.commons.as_ref().map(|_| "gleaner-commons"))
     {
         daemons::program(program)?;
     }
@@ -86,6 +95,9 @@ fn make(args: &UpArgs, state: &mut State) -> Result<()> {
         daemons::start(state, &node, daemon)?;
     }
     wait_for_collector(state)?;
+    if let Some(folder) = &args.commons {
+        commons::seal(state, folder)?;
+    }
 
     let hosts: Vec<Node> = (1..=args.hosts).map(address::host).collect();
     let bar = gleaner_terminal::bar("hosts", hosts.len() as u64);
@@ -108,6 +120,13 @@ fn make(args: &UpArgs, state: &mut State) -> Result<()> {
         }
     }
     bar.finish_and_clear();
+    if let Some(source) = state.commons.clone() {
+        for host in &hosts {
+            commons::prepare_host(state, host, &source)?;
+            daemons::start(state, host, &daemons::COMMONS)?;
+        }
+        commons::wait(state, &hosts)?;
+    }
     if let Some(size_bytes) = args.borrow {
         let node = address::clerk();
         network::make_node(&node)?;

@@ -38,7 +38,7 @@ pub struct Diagnosis {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// Part that is checked: `host` (the machine itself), or a program: `agent`, `ship`, `collector`,
-    /// `recruiter`, `memoryd` or `clerk`.
+    /// `recruiter`, `memoryd`, `clerk` or `commons`.
     pub daemon: String,
     /// State of the subject.
     pub state: CheckState,

@@ -282,6 +282,49 @@ fn a_clerk_borrows_what_the_hosts_lend() {
     assert!(!one.path().exists());
 }
 
+#[test]
+fn a_file_that_one_host_has_read_comes_to_the_other_from_memory() {
+    const BLOCKS: u64 = 20;
+    let one = LabLock::begin();
+    let before = network();
+    let sealed = tempfile::tempdir().unwrap();
+    let mut bytes = vec![0; (BLOCKS as usize) << 16];
+    let mut random = File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut bytes).unwrap();
+    fs::write(sealed.path().join("file"), &bytes).unwrap();
+    let source = sealed.path().to_str().unwrap();
+    let up = succeeded(&one.up(&["--hosts", "2", "--commons", source]));
+    let first = status();
+    let [here, there] = [0_usize, 1].map(|host| {
+        let path = first["hosts"][host]["commons"]["path"].as_str();
+        PathBuf::from(path.unwrap())
+    });
+    assert!(up.contains(here.to_str().unwrap()), "{up}");
+    assert!(fs::read(here.join("file")).unwrap() == bytes);
+    let held = |host: &Value| host["commons"]["status"]["cluster"]["hold_frames_count"].as_u64();
+    wait_for("all blocks at their homes", |s| {
+        list(s, "hosts").iter().filter_map(held).sum::<u64>() == BLOCKS
+    });
+    assert!(fs::read(there.join("file")).unwrap() == bytes);
+    let status = status();
+    let figures = |host: usize| &status["hosts"][host]["commons"]["status"];
+    assert_eq!(figures(0)["fetched_blocks_count"], BLOCKS);
+    assert_eq!(figures(1)["fetched_blocks_count"], 0);
+    assert_eq!(figures(1)["cluster_blocks_count"], BLOCKS);
+    let text = succeeded(&lab(&["status"]));
+    assert!(
+        text.contains(source) && text.contains("read from memory / hosts / source"),
+        "{text}"
+    );
+
+    let pids = pids(&status);
+    assert_eq!(pids.len(), 10);
+    succeeded(&lab(&["down"]));
+    nothing_left(&pids, &before);
+    assert!(!one.path().exists());
+    assert!(fs::read(sealed.path().join("file")).unwrap() == bytes);
+}
+
 /// Asserts that the dataset has all records of these hosts since the first record, each once.
 fn every_record_once(dataset: &Path, hosts: &BTreeSet<&str>) {
     let dataset = Dataset::open(dataset).unwrap();

@@ -325,6 +325,41 @@ fn what_a_real_agent_ships_is_what_the_cluster_shows() {
     assert_eq!(running.end().0, Some(0));
 }
 
+/// Starts a recruiter; also returns its URL.
+fn recruiter(folder: &Path) -> (Running, String) {
+    let config = folder.join("recruiter.toml");
+    std::fs::write(&config, "local_listen = \"127.0.0.1:0\"\n").unwrap();
+    let mut command = Command::new(program("gleaner-recruiter").unwrap());
+    let running = Running::start(command.arg("run").arg("--config").arg(config));
+    let line = running.hear("listening on http://");
+    let url = line.rsplit(' ').next().unwrap().to_owned();
+    (running, url)
+}
+
+#[test]
+fn commonses_of_a_recruiter_are_shown_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_collector, url) = collector(folder.path());
+    post_hosts(&url, "3");
+    let (recruiter, of_recruiter) = recruiter(folder.path());
+    let args = ["--collector", url.as_str(), "--recruiter", &of_recruiter];
+    let output = once(&[&args[..], &["--json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["commonses"], Value::Array(Vec::new()));
+    let mut terminal = Terminal::show(top(&[&args[..], &["--interval", "200ms"]].concat()));
+    terminal.wait_for_words(&["no commons has members", "host-00001"]);
+    drop(recruiter);
+    terminal.wait_for_words(&["the recruiter at", "does not answer", "host-00001"]);
+    terminal.press("q");
+    terminal.ends();
+    let output = once(&[&args[..], &["--once"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&of_recruiter), "{said}");
+}
+
 #[test]
 fn one_frame_for_pipes_and_one_document_for_programs() {
     let folder = tempfile::tempdir().unwrap();
@@ -389,7 +424,8 @@ fn one_frame_for_pipes_and_one_document_for_programs() {
         "{said}"
     );
     for wrong in [
-        &["--cluster", "--socket", "x"][..],
+        &["--recruiter", "http://127.0.0.1:1", "--socket", "x"][..],
+        &["--cluster", "--socket", "x"],
         &["--once", "--json"],
         &["--interval", "1ms"],
     ] {

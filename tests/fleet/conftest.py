@@ -21,6 +21,7 @@ PACKAGES = {
     "gleaner-agent": (["gleaner-agent"], ["gleaner-agent.service", "gleaner-ship.service"], "gleaner-agent"),
     "gleaner-memoryd": (["gleaner-memoryd"], ["gleaner-memoryd.service"], "gleaner-memoryd"),
     "gleaner-clerk": (["gleaner-clerk"], ["gleaner-clerk.service"], "gleaner-clerk"),
+    "gleaner-commons": (["gleaner-commons"], ["gleaner-commons.service"], "gleaner-commons"),
     "gleaner-collector": (["gleaner-collector"], ["gleaner-collector.service", "gleaner-report.timer"], "gleaner-collector"),
     "gleaner-recruiter": (["gleaner-recruiter"], ["gleaner-recruiter.service"], "gleaner-recruiter"),
 }
@@ -28,6 +29,7 @@ FOLDERS = {
     "gleaner-agent": "/var/lib/gleaner",
     "gleaner-memoryd": "/var/lib/gleaner/memoryd",
     "gleaner-clerk": "/var/lib/gleaner/clerk",
+    "gleaner-commons": "/var/lib/gleaner/commons",
     "gleaner-collector": "/var/lib/gleaner/collector",
     "gleaner-recruiter": "/var/lib/gleaner/recruiter",
 }

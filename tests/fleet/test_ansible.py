@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from conftest import CHECKOUT, free_port, listens, until
@@ -32,27 +33,34 @@ def test_the_role_is_as_ansible_lint_wants_it(tmp_path):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packages, tmp_path):
+def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packages, programs, tmp_path):
     port = free_port()
     server, desk = machines("server"), machines("desk")
     inventory = tmp_path / "inventory.ini"
-    inventory.write_text(
-        f"[gleaner_server]\nserver tree_root={server.root}\n[gleaner_hosts]\ndesk tree_root={desk.root}\n"
-        "[all:vars]\nansible_connection=tree\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\n"
-    )
+    hosts = f"[gleaner_server]\nserver tree_root={server.root}\n[gleaner_hosts]\ndesk tree_root={desk.root}\n[gleaner_commons]\ndesk\n"
+    variables = "[all:vars]\nansible_connection=tree\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\n"
+    inventory.write_text(hosts + variables)
+    catalog = tmp_path / "tools.catalog"
+    subprocess.run([programs / "gleaner-commons", "seal", ANSIBLE, "-o", catalog], check=True, capture_output=True)
+    mount = {"catalog": "/etc/gleaner/catalogs/tools.catalog", "folder": "/mnt/tools/new", "source": "/srv/tools"}
     settings = {
         "gleaner_server_name": "localhost",
         "gleaner_packages_folder": str(packages),
         "gleaner_collector_url": f"https://localhost:{port}",
         "gleaner_collector_config": {"listen": f"127.0.0.1:{port}", "pki": "/etc/gleaner/pki", "local_listen": "none"},
         "gleaner_borrows": True,
+        "gleaner_commons_config": {"name": "tools", "hold": "1GiB", "mounts": [mount]},
+        "gleaner_commons_catalogs": [str(catalog)],
         "gleaner_agent_config": {"sample_interval": "60s", "ship": {"rate": "64KiB"}},
     }
 
+    def run(*more: str) -> subprocess.CompletedProcess:
+        command = [BIN / "ansible-playbook", "-i", inventory, "-e", json.dumps(settings), *more, ANSIBLE / "site.yml"]
+        return subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
+
     def play(*more: str) -> dict[str, int]:
         """Number of changes on each machine."""
-        command = [BIN / "ansible-playbook", "-i", inventory, "-e", json.dumps(settings), *more, ANSIBLE / "site.yml"]
-        ended = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
+        ended = run(*more)
         assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-2000:]
         return {machine: int(changed) for machine, changed in RECAP.findall(ended.stdout)}
 
@@ -82,8 +90,15 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert packaged.read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
     assert not any(m.path(f"/etc/gleaner/{name}.toml").exists() for m in (server, desk) for name in ("agent", "clerk", "collector"))
     wanted = desk.path("/etc/systemd/system/multi-user.target.wants")
-    for unit in ("agent", "clerk", "ship", "memoryd"):
+    for unit in ("agent", "clerk", "commons", "ship", "memoryd"):
         assert (wanted / f"gleaner-{unit}.service").is_symlink()
+    # The host is a member of the commons under the id in its certificate. The program accepts the list, and the mount.
+    [host_id] = [one["name"] for one in issued if one["role"] == "host"]
+    commons = tomllib.loads(desk.path("/etc/gleaner/commons.d/ansible.toml").read_text())
+    assert commons == {"name": "tools", "hold": "1GiB", "allow_other": True, "members": [f"{host_id}@desk:7445"], "mounts": [mount]}
+    checked = desk.run("gleaner-commons", "check-config")
+    assert checked.returncode == 0 and "commons.d/ansible.toml" in checked.stdout, checked
+    assert desk.path(mount["catalog"]).read_bytes() == catalog.read_bytes() and desk.path(mount["folder"]).is_dir()
     # The clerk has its own certificate, whose copy on the server was deleted.
     checked = desk.run("gleaner-clerk", "check-config")
     assert checked.returncode == 0 and "https://localhost:7444" in desk.path("/etc/gleaner/clerk.d/ansible.toml").read_text(), checked
@@ -98,6 +113,13 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert not reads("/etc/gleaner/pki/authority.key") and not reads("/etc/gleaner/pki/collector.key")
 
     assert play() == {"server": 0, "desk": 0}
+
+    # All members of a commons need the same list: a run without one of them changes no list.
+    inventory.write_text(f"{hosts}gone\n[gleaner_hosts]\ngone tree_root={tmp_path}/gone\n{variables}")
+    ended = run("--limit", "gleaner_server:desk")
+    assert ended.returncode != 0 and "left out by --limit: gone" in ended.stdout, ended.stdout[-6000:]
+    assert tomllib.loads(desk.path("/etc/gleaner/commons.d/ansible.toml").read_text()) == commons
+    inventory.write_text(hosts + variables)
 
     # State left by an earlier role, with a setting of the administrator beside it.
     own = desk.path("/etc/gleaner/memoryd.d/own.toml")

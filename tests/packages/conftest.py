@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-NAMES = ("gleaner", "gleaner-agent", "gleaner-clerk", "gleaner-cli", "gleaner-collector", "gleaner-memoryd", "gleaner-recruiter")
+NAMES = ("gleaner", "gleaner-agent", "gleaner-clerk", "gleaner-cli", "gleaner-collector", "gleaner-commons", "gleaner-memoryd", "gleaner-recruiter")
 
 
 @pytest.fixture(scope="session")

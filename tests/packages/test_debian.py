@@ -38,7 +38,7 @@ def test_files_lie_where_they_are_expected(deb_trees: dict[str, Path]):
         places = tuple(place.replace("PACKAGE", name) for place in PLACES)
         assert {path for path in files(tree) if not path.startswith(places)} == set()
     programs = {name: {p for p in files(tree) if "/bin/" in p} for name, tree in deb_trees.items()}
-    daemons = ("gleaner-agent", "gleaner-clerk", "gleaner-collector", "gleaner-memoryd", "gleaner-recruiter")
+    daemons = ("gleaner-agent", "gleaner-clerk", "gleaner-collector", "gleaner-commons", "gleaner-memoryd", "gleaner-recruiter")
     expected = {name: {f"/usr/bin/{name}"} for name in daemons}
     assert programs == expected | {"gleaner": set(), "gleaner-cli": {"/usr/bin/gleaner"}}
     for name in daemons:

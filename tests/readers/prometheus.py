@@ -31,14 +31,15 @@ def started(command: list, log: Path) -> tuple[subprocess.Popen, str]:
 
 
 class Server:
-    """Scrapes `targets`, one address per job. `bin` is where tests/setup unpacked the programs."""
+    """Scrapes `targets`: for each job an address, or several. `bin` is where tests/setup unpacked the programs."""
 
-    def __init__(self, bin: Path, folder: Path, targets: dict[str, str], scrape_interval: str = "1s"):
+    def __init__(self, bin: Path, folder: Path, targets: dict[str, str | list[str]], scrape_interval: str = "1s"):
         self.data = folder / "data"
         self.server = None
         config = folder / "prometheus.yml"
+        lists = {job: [target] if isinstance(target, str) else target for job, target in targets.items()}
         jobs = "".join(
-            f"- job_name: {job}\n  static_configs: [{{targets: ['{target}']}}]\n" for job, target in targets.items()
+            f"- job_name: {job}\n  static_configs: [{{targets: {json.dumps(found)}}}]\n" for job, found in lists.items()
         )
         config.write_text(
             f"global: {{scrape_interval: {scrape_interval}, scrape_timeout: 900ms}}\nscrape_configs:\n{jobs}"

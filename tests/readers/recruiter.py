@@ -91,6 +91,41 @@ class Host(threading.Thread):
         self.join(PATIENCE_S)
 
 
+class CommonsMember(threading.Thread):
+    """A member's side of the link of a commons: it reports its state, and as many free frames as it lends."""
+
+    def __init__(self, url: str, name: str, number: int, frames: int):
+        super().__init__(daemon=True)
+        self.id, self.frames = f"{number:032x}", frames
+        self.url = f"{url.replace('http', 'ws', 1)}/v1/commons/{name}/link?host_id={self.id}"
+        self.stopped = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.stopped.is_set():
+            try:
+                with connect(self.url) as link:
+                    self.talk(link)
+            except (OSError, WebSocketException):
+                time.sleep(0.05)
+
+    def talk(self, link) -> None:
+        hello = {"type": "hello", "version": 1, "generation": 1, "address": "192.0.2.1:7445", "frames": self.frames}
+        link.send(json.dumps(hello | {"epoch": 0, "initiator": 0}))
+        while not self.stopped.is_set():
+            try:
+                asked = json.loads(link.recv(timeout=0.05))
+            except TimeoutError:
+                continue
+            if asked["type"] == "report_please":
+                summary = {"type": "summary", "epoch": asked["epoch"], "classes": [0] * 70, "free_frames": self.frames}
+                link.send(json.dumps(summary | {"replaced": 0, "received": 0, "stale": 0}))
+
+    def leave(self) -> None:
+        self.stopped.set()
+        self.join(PATIENCE_S)
+
+
 class Recruiter:
     """Listens on a separate loopback port, with `hosts_count` hosts."""
 

@@ -5,12 +5,13 @@ use super::args::{Replacements, Simulate};
 use super::global_memory_page;
 use super::scenario::{ScenarioText, check_from, folders};
 use super::swept_files::SweptResults;
-use super::{cpus, has_other_days, open_cluster, refuse_outputs, refuse_part};
+use super::{cpus, has_other_days, open_recorded, refuse_outputs, refuse_part};
 use crate::report;
 use crate::tables::{or_dash, plain};
 use anyhow::{Context, bail};
 use gleaner_schemas::units::Bytes;
-use gleaner_simulator::gms::{self, MEASURES, RecordedDataset, ScenarioFile};
+use gleaner_simulator::gms::{self, MEASURES, ScenarioFile};
+use gleaner_simulator::hosts::RecordedDataset;
 use gleaner_simulator::swept::SweptRow;
 use std::io::Write;
 
@@ -90,18 +91,8 @@ fn open(
     args: &Simulate,
 ) -> anyhow::Result<Vec<RecordedDataset>> {
     let places = folders(&file.datasets, found, &args.instead)?;
-    let (from, length_ns) = (file.from.clone(), file.length_ns());
-    let mut datasets = Vec::with_capacity(places.len());
-    for (name, place) in &places {
-        let has_other_days = has_other_days(found, args);
-        let cluster = open_cluster(name, place, from.as_deref(), length_ns, has_other_days)?;
-        datasets.push(RecordedDataset {
-            name: cluster.name,
-            dataset: cluster.dataset,
-            from_ms: cluster.from_ms,
-            until_ms: cluster.until_ms,
-        });
-    }
+    let (from, has_other_days) = (file.from.as_deref(), has_other_days(found, args));
+    let datasets = open_recorded(&places, from, file.length_ns(), has_other_days)?;
     file.datasets = places.into_iter().collect();
     Ok(datasets)
 }

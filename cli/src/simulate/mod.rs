@@ -27,6 +27,7 @@ use crate::tables::plain;
 use anyhow::{Context, bail};
 use args::Simulate;
 use gleaner_simulator::gms::ScenarioFile;
+use gleaner_simulator::hosts::RecordedDataset;
 use gleaner_simulator::servers::ScenarioFile as ServersFile;
 use gleaner_simulator::sweep::{self, Cluster, Plan, Row, SweepError, SweepPart, SweepSummary};
 use scenario::ScenarioText;
@@ -121,6 +122,25 @@ fn open_cluster(
         }
         opened => Ok(opened?),
     }
+}
+
+/// Opens datasets whose hosts are simulated from `from` on.
+fn open_recorded(
+    places: &[(String, PathBuf)],
+    from: Option<&str>,
+    length_ns: u64,
+    has_other_days: bool,
+) -> anyhow::Result<Vec<RecordedDataset>> {
+    let open = |(name, place): &(String, PathBuf)| {
+        let cluster = open_cluster(name, place, from, length_ns, has_other_days)?;
+        anyhow::Ok(RecordedDataset {
+            name: cluster.name,
+            dataset: cluster.dataset,
+            from_ms: cluster.from_ms,
+            until_ms: cluster.until_ms,
+        })
+    };
+    places.iter().map(open).collect()
 }
 
 /// Writes a part into a file, or to standard output (`-`).

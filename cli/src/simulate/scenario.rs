@@ -22,6 +22,13 @@ pub(super) struct ScenarioText {
     folder: PathBuf,
 }
 
+impl ScenarioText {
+    /// Place of a dataset or file that the scenario names.
+    pub(super) fn place(&self, named: &Path) -> PathBuf {
+        place_of(named, &self.folder)
+    }
+}
+
 /// Finds a shipped scenario by its name, otherwise reads a file.
 pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
     if let Some(shipped) = ShippedScenario::named(asked) {
@@ -113,7 +120,7 @@ pub(super) fn folders(
     instead: &Replacements,
 ) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let own = datasets.iter();
-    let own = own.map(|(name, place)| (name.clone(), place_of(place, &found.folder)));
+    let own = own.map(|(name, place)| (name.clone(), found.place(place)));
     let folders: Vec<(String, PathBuf)> = match &instead.dataset[..] {
         [] => own.collect(),
         others => others.to_vec(),

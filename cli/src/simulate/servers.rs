@@ -1,12 +1,15 @@
-//! Scenarios of memory servers (`system = "servers"`): policies of choice and shutdown, without datasets.
+//! Scenarios of memory servers (`system = "servers"`): policies of choice and shutdown, for servers and clients of the
+//! scenario, or for the hosts of datasets and the curves of programs.
 
 use super::args::Simulate;
-use super::scenario::ScenarioText;
+use super::scenario::{ScenarioText, check_from, folders};
 use super::swept_files::SweptResults;
-use super::{cpus, refuse_outputs, refuse_part};
+use super::{cpus, has_other_days, open_recorded, refuse_outputs, refuse_part};
 use crate::tables::or_dash;
 use anyhow::{Context, bail};
-use gleaner_simulator::servers::{self, MEASURES, Measure, ScenarioFile};
+use gleaner_simulator::event::MS;
+use gleaner_simulator::references::read_curve;
+use gleaner_simulator::servers::{self, Inputs, MEASURES, Measure, ScenarioFile};
 use gleaner_simulator::swept::SweptRow;
 use std::io::Write;
 
@@ -16,19 +19,25 @@ pub(super) fn run(
     args: &Simulate,
     output: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    refuse_options(args)?;
     refuse_outputs(&args.results)?;
     let mut file = ScenarioFile::parse(&found.text).with_context(|| found.origin.clone())?;
+    refuse_options(args, !file.datasets.is_empty())?;
     for swept in &args.instead.sweep {
         file.set_sweep(&swept.key, swept.values.clone())?;
     }
     if !args.instead.seed.is_empty() {
         file.seeds.clone_from(&args.instead.seed);
     }
+    if let Some(from) = &args.instead.from {
+        check_from(from)?;
+        file.from = Some(from.clone());
+    }
+    file.check_inputs()?;
+    let inputs = open(&mut file, found, args)?;
     let runs = servers::runs(&file)?;
     let threads = args.jobs.unwrap_or_else(cpus);
     let bar = gleaner_terminal::bar("simulate", runs as u64);
-    let rows = servers::rows(&file, threads, &|done| {
+    let rows = servers::rows(&file, &inputs, threads, &|done| {
         bar.set_position(done as u64);
         bar.set_message(format!("{done} of {runs} runs"));
     });
@@ -36,20 +45,48 @@ pub(super) fn run(
     write(&found.name, &file, &rows?, args, output)
 }
 
-/// Rejects options that need a dataset's hosts, and parts.
-fn refuse_options(args: &Simulate) -> anyhow::Result<()> {
+/// Rejects options of other scenarios: some need a dataset's hosts, and a sweep of servers has no parts.
+fn refuse_options(args: &Simulate, has_datasets: bool) -> anyhow::Result<()> {
     let instead = &args.instead;
-    let given = [
+    let of_datasets = [
         ("--dataset", !instead.dataset.is_empty()),
-        ("--program", !instead.program.is_empty()),
         ("--from", instead.from.is_some()),
-        ("--days", instead.days.is_some()),
+    ];
+    let given = of_datasets.iter().find(|(_, is_given)| *is_given);
+    if let Some((option, _)) = given.filter(|_| !has_datasets) {
+        bail!("{option} is for scenarios with datasets: leave it out, or write a table [datasets]");
+    }
+    let of_others = [
+        ("--program", !instead.program.is_empty()),
         ("--page", args.results.page.is_some()),
     ];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => bail!("{option} is for scenarios with datasets: leave it out"),
-        None => refuse_part(args, "memory servers"),
+    if let Some((option, _)) = of_others.iter().find(|(_, is_given)| *is_given) {
+        bail!("{option} is not for scenarios of memory servers: leave it out");
     }
+    if instead.days.is_some() {
+        bail!(
+            "--days: scenarios of memory servers, also with datasets, have the setting length_ms: write --sweep length_ms=MS"
+        );
+    }
+    refuse_part(args, "memory servers")
+}
+
+/// Opens the datasets, which the file then has, and reads the curves.
+fn open(file: &mut ScenarioFile, found: &ScenarioText, args: &Simulate) -> anyhow::Result<Inputs> {
+    let mut inputs = Inputs::default();
+    for (name, place) in &file.curves {
+        let curve = read_curve(&found.place(place)).with_context(|| format!("curve {name}"))?;
+        inputs.curves.insert(name.clone(), curve);
+    }
+    if file.datasets.is_empty() {
+        return Ok(inputs);
+    }
+    let places = folders(&file.datasets, found, &args.instead)?;
+    let length_ns = u64::from(file.longest_ms()?) * MS;
+    let (from, has_other_days) = (file.from.as_deref(), has_other_days(found, args));
+    inputs.datasets = open_recorded(&places, from, length_ns, has_other_days)?;
+    file.datasets = places.into_iter().collect();
+    Ok(inputs)
 }
 
 fn write(

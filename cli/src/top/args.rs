@@ -16,6 +16,7 @@ pub(crate) const COLLECTOR: &str = "http://127.0.0.1:7480";
   gleaner top --cluster                            all hosts, from the collector of this machine
   gleaner top --collector http://127.0.0.1:7481 --sort quota
   gleaner top --cluster --filter silent --once     one frame, as plain text
+  gleaner top --recruiter http://127.0.0.1:7484    all hosts, and a recruiter's commonses
   gleaner top --json | jq '.quota.quota_bytes'
 
 From another machine: ssh -L 7480:127.0.0.1:7480 COLLECTOR, then `gleaner top --cluster`.
@@ -23,7 +24,7 @@ From another machine: ssh -L 7480:127.0.0.1:7480 COLLECTOR, then `gleaner top --
 If standard output is not a terminal, one frame is printed. With NO_COLOR, or on a terminal of 16 colours, there are no colours.
 
 Exit codes: 0 done, also when ended by q, Ctrl-C or SIGTERM; 1 no agent answers (figures of /proc are printed), or no
-collector; 2 wrong usage.
+collector or recruiter; 2 wrong usage.
 
 Every figure: docs/top.md.")]
 pub(crate) struct Top {
@@ -33,8 +34,11 @@ pub(crate) struct Top {
     /// Show all hosts of the collector at this URL [with --cluster: http://127.0.0.1:7480].
     #[arg(long, value_name = "URL")]
     pub(crate) collector: Option<String>,
+    /// Show the commonses of the recruiter at this URL above the hosts of the cluster.
+    #[arg(long, value_name = "URL")]
+    pub(crate) recruiter: Option<String>,
     /// Socket of this host's agent [default: as configured, else /run/gleaner/agent.sock].
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cluster", "collector"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cluster", "collector", "recruiter"])]
     pub(crate) socket: Option<PathBuf>,
     /// Print one frame as plain text.
     #[arg(long)]
@@ -59,7 +63,8 @@ pub(crate) struct Top {
 impl Top {
     /// Address of the requested collector, if any.
     pub(super) fn asked(&self) -> Option<&str> {
-        let default = self.cluster.then_some(COLLECTOR);
+        let is_cluster = self.cluster || self.recruiter.is_some();
+        let default = is_cluster.then_some(COLLECTOR);
         self.collector.as_deref().or(default)
     }
 }

@@ -32,6 +32,7 @@ pub(super) struct ConfigFile {
     #[serde(deserialize_with = "values::size")]
     pub(super) hold: Option<u64>,
     pub(super) kernel_cache: Option<bool>,
+    pub(super) user: Option<String>,
     pub(super) allow_other: Option<bool>,
     #[serde(deserialize_with = "values::interval_from::<10, _>")]
     pub(super) source_timeout: Option<Duration>,

@@ -114,8 +114,10 @@ pub struct Config {
     pub hold_bytes: u64,
     /// True if the kernel caches what was read.
     pub kernel_cache: bool,
-    /// True if all users may use the mounts.
-    pub allows_others: bool,
+    /// User that the service becomes after mounting; `None`: it stays the user who started it.
+    pub user: Option<String>,
+    /// True if all users may use the mounts; `None`: if the service may mount without fusermount3.
+    pub allows_others: Option<bool>,
     /// Time after which a read fails.
     pub source_timeout: Duration,
     /// Socket for `gleaner-commons status`.
@@ -166,7 +168,8 @@ impl Config {
             local_bytes: file.local.unwrap_or(LOCAL_BYTES),
             hold_bytes: file.hold.unwrap_or(most_held),
             kernel_cache: file.kernel_cache.unwrap_or(true),
-            allows_others: file.allow_other.unwrap_or(false),
+            user: file.user.filter(|user| !user.is_empty()),
+            allows_others: file.allow_other,
             source_timeout: file.source_timeout.unwrap_or(Duration::from_secs(10)),
             socket,
             mounts: mounts.collect::<Result<_, _>>()?,

@@ -4,6 +4,7 @@ use crate::catalog::CatalogError;
 use crate::source::SourceError;
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 /// Reason why a folder cannot be mounted.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,26 @@ pub enum MountError {
         point: PathBuf,
         /// Error of the system.
         source: io::Error,
+    },
+    /// A mount would hide what the service opens later.
+    #[error(
+        "{} lies in the mount point {}: a service that gives up its privileges cannot mount there; move one of them",
+        .path.display(),
+        .point.display()
+    )]
+    Covered {
+        /// Path of the catalog, source, certificate or other mount point.
+        path: PathBuf,
+        /// Path of the mount point.
+        point: PathBuf,
+    },
+    /// The process that unmounts for the service has failed.
+    #[error(
+        "folders may still be mounted: the process that unmounts them ended with {status}; run `umount -l` with each"
+    )]
+    Left {
+        /// Status of the process.
+        status: ExitStatus,
     },
     /// A thread of the file system panicked.
     #[error("a thread of the file system panicked; this is a fault of gleaner-commons")]

@@ -1,14 +1,19 @@
 //! Mounts: a catalog's folder as a read-only file system. [`run`] is `gleaner-commons mount`, which makes one
-//! mount and returns when it is unmounted; the service makes several ([`MountedFolder`]).
+//! mount and returns when it is unmounted; the service makes several ([`MountedFolder`]). A service that gives up its
+//! privileges mounts before ([`prepare`]), and a second process unmounts ([`Remover`]).
 
 mod ahead;
 mod error;
 mod filesystem;
 mod kernel;
+mod prepared;
 mod reads;
+pub mod remover;
 mod session;
 
 pub use error::MountError;
+pub use prepared::{MountUsers, PreparedMount, prepare};
+pub use remover::Remover;
 pub use session::{MountSettings, MountedFolder};
 
 use crate::catalog::{Catalog, Hash};

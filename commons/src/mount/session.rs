@@ -1,11 +1,12 @@
 //! Mount of a catalog: a session with the kernel, in threads of its own.
 
 use super::filesystem::FileSystem;
+use super::prepared::PreparedMount;
 use super::{MountError, kernel};
 use crate::catalog::Catalog;
 use crate::store::BlockStore;
 use fuser::{MountOption, Session, SessionACL, SessionUnmounter};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,8 @@ pub struct MountSettings<'a> {
 /// A mounted catalog. [`Self::end`] unmounts it.
 pub struct MountedFolder {
     point: PathBuf,
-    unmounter: SessionUnmounter,
+    /// Absent if a [`super::Remover`] unmounts.
+    unmounter: Option<SessionUnmounter>,
     serving: JoinHandle<io::Result<()>>,
 }
 
@@ -52,7 +54,48 @@ impl MountedFolder {
         };
         let files = FileSystem::new(mount, catalog, store, settings.kernel_cache);
         let mut session = Session::new(files, &point, &config(settings)).map_err(failed)?;
-        let unmounter = session.unmount_callable();
+        let unmounter = Some(session.unmount_callable());
+        let setting = || kernel::device(&point).and_then(kernel::readahead);
+        let setting = settings.kernel_cache.then(setting);
+        Self::serve(point, session, unmounter, setting, ended)
+    }
+
+    /// Serves a prepared mount, as [`Self::start`] does. Its folder is that of `prepared`.
+    ///
+    /// # Errors
+    /// [`MountError::Mount`], [`MountError::System`].
+    pub fn start_prepared(
+        mount: usize,
+        prepared: PreparedMount,
+        settings: &MountSettings<'_>,
+        catalog: Arc<Catalog>,
+        store: Arc<BlockStore>,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, MountError> {
+        let PreparedMount {
+            point,
+            device,
+            readahead,
+        } = prepared;
+        let files = FileSystem::new(mount, catalog, store, settings.kernel_cache);
+        let config = config(settings);
+        let session = Session::from_fd(files, device, config.acl, config);
+        let session = session.map_err(|source| MountError::Mount {
+            point: point.clone(),
+            source,
+        })?;
+        let setting = settings.kernel_cache.then_some(readahead);
+        Self::serve(point, session, None, setting, ended)
+    }
+
+    /// Serves the kernel's requests in threads. `readahead` is the kernel's setting to enlarge, if any.
+    fn serve(
+        point: PathBuf,
+        session: Session<FileSystem>,
+        unmounter: Option<SessionUnmounter>,
+        readahead: Option<io::Result<File>>,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, MountError> {
         let serving = thread::Builder::new().name("session".to_owned());
         let serving = serving.spawn(move || {
             let result = session.run();
@@ -60,12 +103,8 @@ impl MountedFolder {
             result
         });
         let serving = serving.map_err(MountError::System)?;
-        if settings.kernel_cache
-            && let Err(e) = kernel::enlarge_readahead(&point)
-        {
-            eprintln!(
-                "gleaner-commons: the kernel's readahead stays small ({e}): large reads are slower; root can change it"
-            );
+        if let Some(setting) = readahead {
+            kernel::enlarge_readahead(setting);
         }
         Ok(Self {
             point,
@@ -81,21 +120,21 @@ impl MountedFolder {
     }
 
     /// Unmounts the file system, unless it is unmounted already. If a program has a file open there, the mount
-    /// is removed from the tree of folders, and the session ends with the process.
+    /// is removed from the tree of folders, and the session ends with the process. A prepared mount was unmounted
+    /// by its [`super::Remover`] before.
     ///
     /// # Errors
     /// [`MountError::Unmount`], [`MountError::Mount`], [`MountError::Panicked`].
     pub fn end(mut self) -> Result<(), MountError> {
         let point = &self.point;
-        if !self.serving.is_finished() && self.unmounter.unmount().is_err() {
-            kernel::detach(point).map_err(|source| MountError::Unmount {
+        let Some(unmounter) = &mut self.unmounter else {
+            return Ok(()); // the session ends with the process
+        };
+        if !self.serving.is_finished() && unmounter.unmount().is_err() {
+            kernel::unmount(point).map_err(|source| MountError::Unmount {
                 point: point.clone(),
                 source,
             })?;
-            eprintln!(
-                "gleaner-commons: {} was in use: programs that have files open there get errors from now on",
-                point.display()
-            );
             return Ok(()); // the session ends with the process
         }
         match self.serving.join() {

@@ -11,6 +11,7 @@ mod cluster;
 mod door;
 mod exchange;
 mod found_share;
+pub mod fuzz;
 mod node_server;
 mod resolver;
 mod server;

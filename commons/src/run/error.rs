@@ -4,6 +4,7 @@ use crate::catalog::CatalogError;
 use crate::directory::MembershipError;
 use crate::mount::MountError;
 use crate::peer::ClusterError;
+use crate::privilege::PrivilegeError;
 use crate::source::SourceError;
 use gleaner_daemon::config::ConfigError;
 use gleaner_paging::borrow::BorrowError;
@@ -28,6 +29,9 @@ pub enum RunError {
     /// A folder cannot be mounted or unmounted.
     #[error(transparent)]
     Mount(#[from] MountError),
+    /// Privileges cannot be given up.
+    #[error(transparent)]
+    Privilege(#[from] PrivilegeError),
     /// The list of members cannot be used.
     #[error(transparent)]
     Membership(#[from] MembershipError),

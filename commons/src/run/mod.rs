@@ -11,8 +11,12 @@ pub use error::RunError;
 use crate::catalog::Catalog;
 use crate::config::{Config, SharingConfig};
 use crate::directory::{Membership, MembershipSource};
-use crate::mount::{FETCHERS, MountSettings, MountedFolder, check_mount_point};
+use crate::mount::{
+    FETCHERS, MountError, MountSettings, MountUsers, MountedFolder, PreparedMount, Remover,
+    check_mount_point, prepare,
+};
 use crate::peer::{BlockServer, Cluster, MemberDoor, NodeServer};
+use crate::privilege::{Privileges, may_mount};
 use crate::source::{BlockSource, MountSources};
 use crate::status::{self, ServiceMount, ServiceStatus};
 use crate::store::{BlockStore, ClusterMemory, StoreSettings};
@@ -21,7 +25,7 @@ use gleaner_daemon::listen::{Signals, allow_descriptors, until_ended};
 use gleaner_trust::{ClientTrust, ServerTrust};
 use recruited::RecruitedService;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -29,12 +33,23 @@ use tokio::runtime::Runtime;
 /// Longest wait for requests of other members at the end.
 const PARTING: Duration = Duration::from_secs(2);
 
-/// Runs the service until SIGTERM or SIGINT; then it unmounts its folders.
+/// Runs the service until SIGTERM or SIGINT; then its folders are unmounted. If it has privileges to give up, it
+/// mounts first, gives them up, and only then reads certificates, listens and serves its mounts.
 ///
 /// # Errors
 /// [`RunError`]
 pub fn run(path: Option<&Path>) -> Result<(), RunError> {
     let config = Config::load(path)?.values;
+    let privileges = Privileges::of_this_process(config.user.as_deref())?;
+    let allows_others = config.allows_others.unwrap_or_else(may_mount);
+    let (remover, prepared) = match privileges {
+        Some(privileges) => {
+            let (remover, prepared) = prepare_mounts(&config, &privileges, allows_others)?;
+            privileges.give_up()?;
+            (Some(remover), prepared)
+        }
+        None => (None, Vec::new()),
+    };
     allow_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -44,9 +59,9 @@ pub fn run(path: Option<&Path>) -> Result<(), RunError> {
         let _within = runtime.enter();
         Signals::take().map_err(RunError::System)?
     };
-    let service = Arc::new(Service::start(config, &runtime)?);
+    let service = Arc::new(Service::start(config, remover.is_none(), &runtime)?);
     let listening = service.listen(&runtime)?;
-    let mounted = service.mount()?;
+    let mounted = service.mount(prepared, allows_others)?;
     let text = if listening.is_empty() {
         "serves its mounts".to_owned()
     } else {
@@ -55,11 +70,38 @@ pub fn run(path: Option<&Path>) -> Result<(), RunError> {
     runtime.block_on(until_ended(signals, &text, || {
         eprintln!("gleaner-commons: changes of the configuration take effect after a restart");
     }));
-    let ended = end(mounted);
+    let removed = remover.map_or(Ok(()), Remover::end);
+    let ended = end(mounted).and(removed.map_err(RunError::from));
     let _ = fs::remove_file(&service.config.socket); // it is of no more use
     service.end();
     runtime.shutdown_timeout(PARTING);
     ended
+}
+
+/// Mounts all folders, before a session serves them. They are unmounted when the remover ends.
+fn prepare_mounts(
+    config: &Config,
+    privileges: &Privileges,
+    allows_others: bool,
+) -> Result<(Remover, Vec<PreparedMount>), MountError> {
+    let folders: Vec<&Path> = config.mounts.iter().map(|m| m.folder.as_path()).collect();
+    let mut used = vec![config.socket.as_path()];
+    for mount in &config.mounts {
+        used.push(&mount.catalog.path);
+        used.extend(mount.source.folder());
+    }
+    if let Some(sharing) = &config.sharing {
+        let paths = &sharing.server_paths;
+        used.extend([&paths.certificate, &paths.key, &paths.authority].map(PathBuf::as_path));
+        used.extend(paths.revocation_list.as_deref());
+    }
+    let users = MountUsers {
+        owner: privileges.owner(),
+        allows_others,
+    };
+    let mut remover = Remover::start()?;
+    let prepared = prepare(&folders, &used, users, &mut remover)?;
+    Ok((remover, prepared))
 }
 
 /// Unmounts all folders, also if one of them fails; returns the first fault.
@@ -155,12 +197,15 @@ impl Sharing {
 }
 
 impl Service {
-    fn start(config: Config, runtime: &Runtime) -> Result<Self, RunError> {
+    /// `mounts_later`: the folders are not mounted yet. A prepared mount answers nobody, this service neither.
+    fn start(config: Config, mounts_later: bool, runtime: &Runtime) -> Result<Self, RunError> {
         let (mut catalogs, mut sources) = (Vec::new(), Vec::new());
         for mount in &config.mounts {
             let address = &mount.catalog;
             let catalog = Arc::new(Catalog::open(&address.path, address.pinned)?);
-            check_mount_point(&mount.folder)?;
+            if mounts_later {
+                check_mount_point(&mount.folder)?;
+            }
             let timeout = config.source_timeout;
             let source = BlockSource::open(&mount.source, Arc::clone(&catalog), timeout)?;
             catalogs.push(catalog);
@@ -217,20 +262,31 @@ impl Service {
         Ok(listening)
     }
 
-    /// Mounts all folders; if one fails, the others are unmounted.
-    fn mount(&self) -> Result<Vec<MountedFolder>, RunError> {
+    /// Serves the prepared mounts, or mounts all folders; if one fails, the others are unmounted.
+    fn mount(
+        &self,
+        prepared: Vec<PreparedMount>,
+        allows_others: bool,
+    ) -> Result<Vec<MountedFolder>, RunError> {
+        let mut prepared = prepared.into_iter();
         let mut mounted = Vec::new();
         for (number, (mount, catalog)) in self.config.mounts.iter().zip(&self.catalogs).enumerate()
         {
             let settings = MountSettings {
                 point: &mount.folder,
                 kernel_cache: self.config.kernel_cache,
-                allows_others: self.config.allows_others,
+                allows_others,
             };
             let (catalog, store) = (Arc::clone(catalog), Arc::clone(&self.store));
             let point = mount.folder.display().to_string();
             let ended = move || eprintln!("gleaner-commons: {point} is unmounted");
-            match MountedFolder::start(number, &settings, catalog, store, ended) {
+            let started = match prepared.next() {
+                Some(made) => {
+                    MountedFolder::start_prepared(number, made, &settings, catalog, store, ended)
+                }
+                None => MountedFolder::start(number, &settings, catalog, store, ended),
+            };
+            match started {
                 Ok(folder) => {
                     println!("mounted {}", folder.point().display());
                     mounted.push(folder);

@@ -46,6 +46,15 @@ impl SourceAddress {
             place,
         })
     }
+
+    /// Path of the folder; `None` for a server.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            SourcePlace::Folder(path) => Some(path),
+            SourcePlace::Url(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Display for SourceAddress {

@@ -5,6 +5,7 @@ pub(super) mod certificate;
 pub(super) mod clerk;
 pub(super) mod clock;
 pub(super) mod collector;
+pub(super) mod commons;
 pub(super) mod configuration;
 pub(super) mod disk;
 pub(super) mod folder;

@@ -3,6 +3,7 @@
 mod agent;
 mod clerk;
 mod collector;
+mod commons;
 mod memoryd;
 mod recruiter;
 mod recruiters;
@@ -79,6 +80,7 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examinat
         Daemon::Recruiter => recruiter::examine(&patient),
         Daemon::Memoryd => memoryd::examine(&patient),
         Daemon::Clerk => clerk::examine(&patient),
+        Daemon::Commons => commons::examine(&patient),
     };
     match findings {
         Some(findings) => Examination {
@@ -325,6 +327,8 @@ fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
             .path("state_folder")
             .unwrap_or_else(|| place.state("memoryd")),
         Daemon::Recruiter => place.state("recruiter"),
+        // It writes no files: this folder does not exist.
+        Daemon::Commons => place.state("commons"),
         Daemon::Clerk => settings
             .path("disk_folder")
             .unwrap_or_else(|| place.state("clerk")),

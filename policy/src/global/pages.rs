@@ -41,6 +41,8 @@ impl Page {
 
 /// Place of a frame that is not in the heap of global pages.
 const OUT: u32 = u32::MAX;
+/// Place of a frame without a page.
+const UNUSED: u32 = u32::MAX - 1;
 
 /// A page and its place in the heap of global pages: 32 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -270,6 +272,7 @@ impl Pages {
                 self.duplicates -= 1;
             }
         }
+        self.frames[slot as usize].heap_at = UNUSED;
         self.unused.push(slot);
         Some(page)
     }
@@ -330,8 +333,11 @@ impl Pages {
             free_frames: self.limit.saturating_sub(self.len()),
             ..Summary::default()
         };
-        for page in self.iter() {
-            summary.count(page.age_ms(boost_quarters, at_ms));
+        // In the order of memory: by last use, every page would be a cache miss.
+        let used = self.frames.iter().filter(|frame| frame.heap_at != UNUSED);
+        for frame in used {
+            let is_global = frame.kind == Kind::Global;
+            summary.count(age_ms(frame.last_use_ms, is_global, boost_quarters, at_ms));
         }
         summary
     }

@@ -45,7 +45,7 @@ pub use gleaner_policy::global::settings::MemoryPolicy;
 pub use outcome::{ClientOutcome, Outcome, OwnersOutcome, Reads, Traffic, Window};
 pub use owners::{OwnerChange, owner_changes};
 pub use programs::Program;
-pub use recorded::{Recorded, RecordedDataset, RecordedHosts};
+pub use recorded::{Recorded, RecordedHosts};
 pub use rows::{MEASURES, Measure, rows, runs};
 pub use scenario::{NEEDED_FRAMES, Scenario};
 pub use shipped::SHIPPED;

@@ -1,6 +1,6 @@
 //! Owners: a node's idle frames change while the simulation runs.
 
-use super::recorded::{PAGE_BYTES, lent_bytes};
+use super::recorded::PAGE_BYTES;
 use crate::event::MS;
 use crate::hosts::Timeline;
 use gleaner_schemas::lending::Mode;
@@ -25,7 +25,7 @@ pub struct OwnerChange {
 pub fn owner_changes(hosts: &[Timeline], mode: Mode, most_frames: u32) -> Vec<OwnerChange> {
     let of_host = |(node, host): (u32, &Timeline)| {
         let changes = host.changes.iter().map(move |change| {
-            let bytes = lent_bytes(change, mode);
+            let bytes = change.lent_bytes(mode);
             let frames = u32::try_from(bytes / u64::from(PAGE_BYTES)).unwrap_or(u32::MAX);
             OwnerChange {
                 node,

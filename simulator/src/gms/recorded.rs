@@ -4,8 +4,7 @@
 //! moment, and continues with its begin: such clusters are synthetic.
 
 use crate::event::{HOUR, MS, SECOND};
-use crate::hosts::{self, Change, Presence, Reading, Result, Timeline};
-use gleaner_dataset::Dataset;
+use crate::hosts::{Change, Presence, Reading, RecordedDataset, Timeline};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Limits;
 use gleaner_schemas::lending::Mode;
@@ -51,59 +50,10 @@ impl Default for Recorded {
     }
 }
 
-/// A dataset, with the part of its time that is simulated.
-#[derive(Clone, Debug)]
-pub struct RecordedDataset {
-    /// Name of the dataset in the rows.
-    pub name: String,
-    /// Dataset with the records of the hosts.
-    pub dataset: Dataset,
-    /// Begin of the simulation, ms since 1970-01-01 UTC.
-    pub from_ms: i64,
-    /// End of the recorded time, ms since 1970-01-01 UTC.
-    pub until_ms: i64,
-}
-
-impl RecordedDataset {
-    /// Settings for reading the hosts. Timelines contain every mode.
-    pub(super) fn reading(&self, rules: &Recorded) -> Reading {
-        Reading {
-            idle: IdleRule {
-                idle_after_ms: (rules.idle_after_s * 1_000.0) as i64,
-                ..IdleRule::default()
-            },
-            limits: Limits {
-                mode: Mode::Paper,
-                headroom_share: rules.headroom_share,
-                ..Limits::default()
-            },
-            is_always_idle: rules.is_always_idle,
-            ..Reading::between(self.from_ms, self.until_ms)
-        }
-    }
-
-    /// Reads the hosts.
-    pub(super) fn read(&self, reading: &Reading) -> Result<Vec<Timeline>> {
-        hosts::read(&self.dataset, reading)
-    }
-
-    /// Length of the recorded time.
-    pub(super) const fn length_ns(&self) -> u64 {
-        self.until_ms.saturating_sub(self.from_ms).unsigned_abs() * MS
-    }
-}
-
-/// Bytes that a host may lend from this change on.
-pub(super) fn lent_bytes(change: &Change, mode: Mode) -> u64 {
-    let is_lent = match change.presence {
-        Presence::Idle => true,
-        Presence::InUse => mode == Mode::Spare,
-        Presence::Unseen => false,
-    };
-    if is_lent {
-        change.quotas.bytes(mode)
-    } else {
-        0
+impl Recorded {
+    /// Reading of a dataset's hosts by these rules.
+    pub(super) fn reading(&self, dataset: &RecordedDataset) -> Reading {
+        dataset.reading(self.idle_after_s, self.headroom_share, self.is_always_idle)
     }
 }
 
@@ -140,7 +90,7 @@ impl RecordedHosts {
     #[must_use]
     pub fn new(hosts: &[Timeline], rules: &Recorded, frame_bytes: u32, length_ns: u64) -> Self {
         let frames = |change: &Change| {
-            let bytes = lent_bytes(change, rules.mode) as f64 * rules.lent_share;
+            let bytes = change.lent_bytes(rules.mode) as f64 * rules.lent_share;
             let frames = bytes / f64::from(frame_bytes.max(1));
             // A conversion to an integer rounds down, and saturates.
             (frames as u32).min(rules.most_frames)

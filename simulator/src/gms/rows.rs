@@ -3,10 +3,10 @@
 use super::error::GmsError;
 use super::file::{Case, ScenarioFile};
 use super::outcome::{Outcome, OwnersOutcome, Reads};
-use super::recorded::{RecordedDataset, RecordedHosts};
+use super::recorded::RecordedHosts;
 use super::scenario::Scenario;
 use super::simulation::{simulate, speedups};
-use crate::hosts::{Reading, Timeline};
+use crate::hosts::{RecordedDataset, read_each};
 use crate::parallel;
 use crate::swept::{Spread, SweptRow};
 use std::num::NonZeroUsize;
@@ -222,39 +222,26 @@ fn add_hosts(
     datasets: &[RecordedDataset],
     threads: NonZeroUsize,
 ) -> Result<(), GmsError> {
-    let mut readings: Vec<(&RecordedDataset, Reading)> = Vec::new();
-    let mut places: Vec<Option<usize>> = Vec::with_capacity(cases.len());
-    for case in cases.iter() {
+    let mut places = Vec::with_capacity(cases.len());
+    let mut wanted = Vec::with_capacity(cases.len());
+    for (at, case) in cases.iter().enumerate() {
         let Some(name) = &case.dataset else {
-            places.push(None);
             continue;
         };
         let dataset = datasets.iter().find(|dataset| dataset.name == *name);
         let dataset = dataset.ok_or_else(|| GmsError::NoDataset { name: name.clone() })?;
-        let reading = dataset.reading(&case.scenario.recorded);
-        let is_same = |known: &(&RecordedDataset, Reading)| {
-            known.0.name == dataset.name && known.1 == reading
-        };
-        let at = readings.iter().position(is_same);
-        places.push(Some(at.unwrap_or(readings.len())));
-        if at.is_none() {
-            readings.push((dataset, reading));
-        }
+        places.push(at);
+        wanted.push((dataset, case.scenario.recorded.reading(dataset)));
     }
-    let hosts: Vec<Vec<Timeline>> = parallel::each(threads, &readings, |(dataset, reading)| {
-        dataset.read(reading).map_err(|source| GmsError::Hosts {
-            name: dataset.name.clone(),
-            source,
-        })
-    })?;
-    for (case, place) in cases.iter_mut().zip(places) {
-        let read = place.and_then(|at| Some((readings.get(at)?, hosts.get(at)?)));
-        let Some(((dataset, _), timelines)) = read else {
+    let hosts =
+        read_each(&wanted, threads).map_err(|(name, source)| GmsError::Hosts { name, source })?;
+    for ((at, (dataset, _)), timelines) in places.into_iter().zip(&wanted).zip(hosts) {
+        let Some(case) = cases.get_mut(at) else {
             continue;
         };
         let scenario = &mut case.scenario;
         let (rules, frame_bytes) = (&scenario.recorded, scenario.frame_bytes);
-        let recorded = RecordedHosts::new(timelines, rules, frame_bytes, dataset.length_ns());
+        let recorded = RecordedHosts::new(&timelines, rules, frame_bytes, dataset.length_ns());
         if scenario.idle_nodes == 0 {
             scenario.idle_nodes = recorded.count() as u32;
         }

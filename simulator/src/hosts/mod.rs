@@ -17,6 +17,7 @@ mod footprint;
 mod foresight;
 mod read;
 mod reading;
+mod recorded_dataset;
 mod samples;
 mod timeline;
 
@@ -25,6 +26,8 @@ pub use error::{HostsError, Result};
 pub use foresight::Foresight;
 pub use read::{physical_bytes, read, read_host};
 pub use reading::Reading;
+pub use recorded_dataset::RecordedDataset;
+pub(crate) use recorded_dataset::read_each;
 pub use timeline::{
     Cause, Change, ModeQuotas, Presence, RecordedSample, Return, ReturnMemory, Timeline,
 };

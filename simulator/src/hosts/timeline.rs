@@ -87,6 +87,20 @@ pub struct Change {
     pub returned: Option<u32>,
 }
 
+impl Change {
+    /// Bytes that the host may lend from this change on. A host that is in use lends in the mode `spare` alone, and a
+    /// host that nobody has seen lends nothing.
+    #[must_use]
+    pub fn lent_bytes(&self, mode: Mode) -> u64 {
+        let is_lent = match self.presence {
+            Presence::Idle => true,
+            Presence::InUse => mode == Mode::Spare,
+            Presence::Unseen => false,
+        };
+        if is_lent { self.quotas.bytes(mode) } else { 0 }
+    }
+}
+
 /// Cause that ended an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

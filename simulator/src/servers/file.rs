@@ -2,10 +2,22 @@
 
 use super::measures::MEASURES;
 use super::scenario::Scenario;
+use crate::hosts::begin;
 use crate::swept::ScenarioError;
 use crate::swept::file::{at_line, check_runs, is_of_system, leaves, one_seed, set, shown, with};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use toml::{Table, Value};
+
+/// Key of the dataset among the swept settings.
+const DATASET: &str = "dataset";
+/// Key of the curve among the swept settings.
+const CURVE: &str = "curve";
+/// Settings that a dataset's hosts replace.
+const OF_HOSTS: [&str; 2] = ["servers", "owners"];
+/// Settings that a curve replaces.
+const OF_CURVE: [&str; 3] = ["page_ins_per_s", "page_outs_per_s", "client_pages"];
 
 /// System that a scenario file simulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -26,6 +38,18 @@ pub struct ScenarioFile {
     /// Seeds to run; rows have the median over the seeds, and the range.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
+    /// Folders of datasets by name. Their hosts are the servers, and each dataset is simulated by itself. Without
+    /// datasets, the scenario has `servers` and `owners`.
+    #[serde(default)]
+    pub datasets: BTreeMap<String, PathBuf>,
+    /// Begin of the recorded time: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC; absent: the first day of each
+    /// dataset.
+    #[serde(default, deserialize_with = "begin")]
+    pub from: Option<String>,
+    /// Files of `gleaner curve record` by name. Each is simulated by itself: its program gives the clients' page-ins,
+    /// page-outs and pages.
+    #[serde(default)]
+    pub curves: BTreeMap<String, PathBuf>,
     /// Settings of clients and servers.
     #[serde(default)]
     pub scenario: Scenario,
@@ -41,9 +65,13 @@ pub struct ScenarioFile {
 /// A combination of the swept values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Values in the order of the swept settings, as text.
+    /// Values in the order of [`ScenarioFile::keys`], as text.
     pub values: Vec<String>,
-    /// Settings with these values.
+    /// Name of the dataset whose hosts are the servers.
+    pub dataset: Option<String>,
+    /// Name of the curve of the clients' program.
+    pub curve: Option<String>,
+    /// Settings with these values, still without hosts and curve.
     pub scenario: Scenario,
 }
 
@@ -62,9 +90,8 @@ impl ScenarioFile {
         let file: Self = toml::from_str(text).map_err(|e| ScenarioError::File {
             reason: e.to_string(),
         })?;
-        file.scenario
-            .check()
-            .map_err(|error| at_line(text, error))?;
+        let checked = file.scenario.check().and_then(|()| file.check_inputs());
+        checked.map_err(|error| at_line(text, error))?;
         for key in &file.columns {
             if !MEASURES.iter().any(|measure| measure.key == key) {
                 return Err(ScenarioError::Setting {
@@ -78,6 +105,61 @@ impl ScenarioFile {
         Ok(file)
     }
 
+    /// Checks that settings of datasets and curves, and settings that these replace, are not mixed.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Setting`] names the setting.
+    pub fn check_inputs(&self) -> Result<(), ScenarioError> {
+        let swept = leaves(&self.sweep);
+        let is_swept = |key: &str| swept.iter().any(|(swept, _)| swept.starts_with(key));
+        let wrong = |key, reason: &str| {
+            Err(ScenarioError::Setting {
+                key,
+                value: "…".to_owned(),
+                reason: reason.to_owned(),
+            })
+        };
+        let own = Scenario::default();
+        let is_of_datasets = is_swept("recorded.") || self.scenario.recorded != own.recorded;
+        if self.datasets.is_empty() && (is_of_datasets || self.from.is_some()) {
+            let key = if is_of_datasets { "recorded" } else { "from" };
+            let reason =
+                "is for hosts of a dataset: write a table [datasets] with a line NAME = \"FOLDER\"";
+            return wrong(key, reason);
+        }
+        if !self.datasets.is_empty() {
+            if !self.scenario.owners.is_empty() {
+                return wrong("owners", "come from the datasets: leave the setting out");
+            }
+            for key in OF_HOSTS {
+                if is_swept(key) {
+                    return wrong(key, "come from the datasets: leave the setting out");
+                }
+            }
+        }
+        let is_of_curves = is_swept("local_share") || self.scenario.local_share != own.local_share;
+        if self.curves.is_empty() && is_of_curves {
+            let reason = "is for curves: write a table [curves] with a line NAME = \"FILE\"";
+            return wrong("local_share", reason);
+        }
+        for key in OF_CURVE {
+            if !self.curves.is_empty() && is_swept(key) {
+                return wrong(key, "comes from the curves: leave the setting out");
+            }
+        }
+        Ok(())
+    }
+
+    /// Longest simulated time of all cases, in ms: the time that datasets must have.
+    ///
+    /// # Errors
+    /// Those of [`Self::cases`].
+    pub fn longest_ms(&self) -> Result<u32, ScenarioError> {
+        let cases = self.cases()?;
+        let lengths_ms = cases.iter().map(|case| case.scenario.length_ms);
+        Ok(lengths_ms.max().unwrap_or(self.scenario.length_ms))
+    }
+
     /// Replaces the values to try of a setting, or adds them.
     ///
     /// # Errors
@@ -89,13 +171,13 @@ impl ScenarioFile {
         })
     }
 
-    /// Swept settings, as dotted paths.
+    /// Swept settings, as dotted paths; before them `dataset` and `curve`, if there are any.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        leaves(&self.sweep)
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect()
+        let dataset = (!self.datasets.is_empty()).then(|| DATASET.to_owned());
+        let curve = (!self.curves.is_empty()).then(|| CURVE.to_owned());
+        let swept = leaves(&self.sweep).into_iter().map(|(key, _)| key);
+        dataset.into_iter().chain(curve).chain(swept).collect()
     }
 
     /// Every combination of the swept values, the last setting varying fastest.
@@ -103,10 +185,7 @@ impl ScenarioFile {
     /// # Errors [`ScenarioError::Swept`] names the setting with an invalid value; [`ScenarioError::Setting`]: a
     /// combination is invalid, or there are too many runs.
     pub fn cases(&self) -> Result<Vec<Case>, ScenarioError> {
-        let mut cases = vec![Case {
-            values: Vec::new(),
-            scenario: self.scenario.clone(),
-        }];
+        let mut cases = self.cases_of_inputs();
         for (key, values) in leaves(&self.sweep) {
             let wrong = |reason: &str| ScenarioError::Swept {
                 key: key.clone(),
@@ -131,6 +210,30 @@ impl ScenarioFile {
     }
 }
 
+impl ScenarioFile {
+    /// Every combination of dataset and curve, with the file's settings.
+    fn cases_of_inputs(&self) -> Vec<Case> {
+        let names = |places: &BTreeMap<String, PathBuf>| -> Vec<Option<String>> {
+            match places.is_empty() {
+                true => vec![None],
+                false => places.keys().cloned().map(Some).collect(),
+            }
+        };
+        let mut cases = Vec::new();
+        for dataset in names(&self.datasets) {
+            for curve in names(&self.curves) {
+                cases.push(Case {
+                    values: dataset.iter().chain(&curve).cloned().collect(),
+                    dataset: dataset.clone(),
+                    curve,
+                    scenario: self.scenario.clone(),
+                });
+            }
+        }
+        cases
+    }
+}
+
 impl Case {
     /// The same case with a setting's value.
     fn with(&self, key: &str, value: &Value) -> Result<Self, ScenarioError> {
@@ -140,6 +243,11 @@ impl Case {
         };
         let scenario = with(&self.scenario, key, value).map_err(swept)?;
         let values = self.values.iter().cloned().chain([shown(value)]).collect();
-        Ok(Self { values, scenario })
+        Ok(Self {
+            values,
+            dataset: self.dataset.clone(),
+            curve: self.curve.clone(),
+            scenario,
+        })
     }
 }

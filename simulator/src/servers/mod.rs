@@ -9,7 +9,7 @@
 //!
 //! - `shipped`, `rows`, `file`: scenario files with `system = "servers"`, and their results.
 //! - `model`: one simulation; `pages`: places of pages; `machine`: stations that serve one request at a time.
-//! - `scenario`: all settings; `owners`: changes of servers' room.
+//! - `scenario`: all settings; `owners`: changes of servers' room; `recorded`: rules of recorded hosts as servers.
 //! - `outcome`, `measures`: results; `laws`: conservation laws, checked in every simulation.
 
 mod error;
@@ -21,6 +21,7 @@ mod model;
 mod outcome;
 mod owners;
 mod pages;
+mod recorded;
 mod rows;
 mod scenario;
 mod shipped;
@@ -35,7 +36,8 @@ pub use laws::BrokenLaw;
 pub use measures::{MEASURES, Measure};
 pub use outcome::{Outcome, OwnerReturn, PageIns};
 pub use owners::{RoomChange, room_changes};
-pub use rows::{rows, runs, simulate};
+pub use recorded::Recorded;
+pub use rows::{Inputs, rows, runs, simulate};
 pub use scenario::{FullServers, Scenario};
 pub use shipped::SHIPPED;
 

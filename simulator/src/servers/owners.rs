@@ -2,7 +2,7 @@
 
 use super::PAGE_BYTES;
 use crate::event::MS;
-use crate::hosts::{Presence, Timeline};
+use crate::hosts::Timeline;
 use gleaner_schemas::lending::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -19,29 +19,26 @@ pub struct RoomChange {
 }
 
 /// Changes of recorded hosts: host i is the server i. Its room is the memory that it may lend in this mode,
-/// at most `most_pages`. A host that is in use, or that nobody has seen, has only what the mode spares.
+/// at most `most_pages`. A host that is in use, or that nobody has seen, has only what the mode spares; before
+/// its first sample, nobody has seen it.
 #[must_use]
 pub fn room_changes(hosts: &[Timeline], mode: Mode, most_pages: u32) -> Vec<RoomChange> {
     let of_host = |(server, host): (u32, &Timeline)| {
-        let changes = host.changes.iter().map(move |change| {
-            let is_lent = match change.presence {
-                Presence::Idle => true,
-                Presence::InUse => mode == Mode::Spare,
-                Presence::Unseen => false,
-            };
-            let bytes = if is_lent {
-                change.quotas.bytes(mode)
-            } else {
-                0
-            };
+        let change = |at_ns: u64, bytes: u64| {
             let pages = u32::try_from(bytes / PAGE_BYTES).unwrap_or(u32::MAX);
             RoomChange {
                 server,
-                at_ms: change.at_ns / MS,
+                at_ms: at_ns / MS,
                 pages: pages.min(most_pages),
             }
-        });
-        changes.collect::<Vec<RoomChange>>()
+        };
+        let is_seen = host.changes.first().is_some_and(|first| first.at_ns == 0);
+        let unseen = (!is_seen).then(|| change(0, 0));
+        let seen = host.changes.iter();
+        let seen = seen.map(|seen| change(seen.at_ns, seen.lent_bytes(mode)));
+        let mut changes: Vec<RoomChange> = unseen.into_iter().chain(seen).collect();
+        changes.dedup_by_key(|change| change.pages);
+        changes
     };
     (0..).zip(hosts).flat_map(of_host).collect()
 }

@@ -1,7 +1,9 @@
 //! Settings of simulated clients and servers.
 
 use super::PAGE_BYTES;
-use super::owners::RoomChange;
+use super::owners::{RoomChange, room_changes};
+use super::recorded::Recorded;
+use crate::hosts::Timeline;
 use crate::swept::ScenarioError;
 use gleaner_policy::choice::Choice;
 use gleaner_policy::shutdown::{CopyPace, Forwarding, Shutdown};
@@ -14,6 +16,8 @@ const MOST_HOSTS: u64 = 1_000;
 const MOST_PAGES: u64 = 1 << 23;
 /// Most pages that fit into one server.
 const MOST_ROOM: u64 = 1 << 28;
+/// Most changes of all servers' room.
+const MOST_CHANGES: u64 = 1_000_000;
 /// Most operations of all clients together.
 const MOST_OPERATIONS: f64 = 5e7;
 
@@ -78,8 +82,12 @@ pub struct Scenario {
     pub burst_pages: u32,
     /// Time to return a dropped page to the owner, in ns. **Assumed**.
     pub drop_ns: u32,
-    /// Changes of servers' room by their owners.
+    /// Changes of servers' room by their owners. Pages are stored in the room that servers have at time 0.
     pub owners: Vec<RoomChange>,
+    /// Rules by which a dataset's hosts have room.
+    pub recorded: Recorded,
+    /// Share of a program's footprint that is local memory, if a curve has the clients' page-ins.
+    pub local_share: f64,
     /// Time after which clients stop, in ms. Moves that are in progress are completed.
     pub length_ms: u32,
 }
@@ -112,6 +120,8 @@ impl Default for Scenario {
             burst_pages: 64,
             drop_ns: 100,
             owners: Vec::new(),
+            recorded: Recorded::default(),
+            local_share: 0.5,
             length_ms: 60_000,
         }
     }
@@ -132,6 +142,18 @@ impl Scenario {
             page_ins_per_s: per_s(point.reuse_count),
             page_outs_per_s: per_s(point.write_backs_count),
             client_pages: vec![(curve.footprint_pages as f64 - memory_pages).max(1.0) as u32],
+            ..self
+        }
+    }
+
+    /// The same with recorded hosts as servers, and their changes of room as far as they begin in time.
+    #[must_use]
+    pub(super) fn on_hosts(self, hosts: &[Timeline]) -> Self {
+        let mut owners = room_changes(hosts, self.recorded.mode, self.server_pages);
+        owners.retain(|change| change.at_ms <= u64::from(self.length_ms));
+        Self {
+            servers: u32::try_from(hosts.len()).unwrap_or(u32::MAX),
+            owners,
             ..self
         }
     }
@@ -197,7 +219,16 @@ impl Scenario {
         let rate = self.page_ins_per_s + self.page_outs_per_s;
         let operations = rate * f64::from(self.clients) * f64::from(self.length_ms) / 1_000.0;
         real("length_ms", operations, 0.0, MOST_OPERATIONS)?;
-        whole("owners", self.owners.len() as u64, 0, 10_000)?;
+        real(
+            "recorded.idle_after_s",
+            self.recorded.idle_after_s,
+            0.0,
+            86_400.0,
+        )?;
+        let headroom_share = self.recorded.headroom_share;
+        real("recorded.headroom_share", headroom_share, 0.0, 1.0)?;
+        real("local_share", self.local_share, 0.0, 1.0)?;
+        whole("owners", self.owners.len() as u64, 0, MOST_CHANGES)?;
         for change in &self.owners {
             whole("owners", of(change.server), 0, of(self.servers) - 1)?;
             whole("owners", of(change.pages), 0, MOST_ROOM)?;

@@ -1,25 +1,20 @@
 //! Hosts that share the blocks of one sealed folder: real services with certificates, on loopback addresses.
 
+use super::fleet::{Host, HostSettings, Site, host_id, member};
 use super::mounted::assert_equal;
 use super::server::{Manner, Server};
-use super::stage::{Stage, commons, is_mounted, unmount};
-use gleaner_harness::{Random, Running, succeed, unused_address, wait_for};
-use gleaner_trust::{Authority, Role};
+use super::stage::{Stage, is_mounted};
+use gleaner_harness::{Random, unused_address, wait_for};
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::thread;
-use tempfile::TempDir;
 
 const LARGE: &str = "lib/deep/er/large";
 /// Number of blocks of [`LARGE`].
 const LARGE_BLOCKS: u64 = 40;
-
-/// Id of a host. One of digits alone would be no name of a server.
-fn host_id(number: usize) -> String {
-    format!("a{number:07x}{number:024x}")
-}
+/// Memory and times that no test exhausts.
+const KEYS: &str =
+    "hold = \"64MiB\"\npeer_timeout = \"60s\"\nfetch_wait = \"60s\"\nsource_timeout = \"200s\"\n";
 
 /// Hosts with the same list of members and the same source.
 struct Fleet {
@@ -27,14 +22,7 @@ struct Fleet {
     hosts: Vec<Host>,
     stage: Stage,
     server: Server,
-    _folder: TempDir,
-}
-
-/// A service; its mounts are removed when the value is dropped.
-struct Host {
-    running: Option<Running>,
-    points: Vec<PathBuf>,
-    socket: PathBuf,
+    _site: Site,
 }
 
 impl Fleet {
@@ -42,26 +30,30 @@ impl Fleet {
     fn start(hosts_count: usize, mounts_count: usize) -> Self {
         let stage = Stage::new(&mut Random::new());
         let server = Server::start(stage.input(), Manner::Proper);
-        let folder = tempfile::tempdir().unwrap();
-        let authority = Authority::init(&folder.path().join("pki"), "test", 10).unwrap();
-        let members: Vec<(String, SocketAddr)> = (0..hosts_count)
-            .map(|number| (host_id(number), unused_address()))
-            .collect();
+        let site = Site::new();
+        let addresses: Vec<SocketAddr> = (0..hosts_count).map(|_| unused_address()).collect();
+        let members = addresses.iter().enumerate();
+        let members: Vec<_> = members.map(|(number, at)| member(number, *at)).collect();
+        let source = server.url();
         let hosts = (0..hosts_count).map(|number| {
-            let points: Vec<_> = (0..mounts_count)
-                .map(|mount| stage.point(&format!("host-{number}-{mount}")))
-                .collect();
-            let folder = folder.path();
-            Host::start(
-                &stage, &server, &authority, folder, &members, number, points,
-            )
+            let settings = HostSettings {
+                number,
+                listen: addresses[number],
+                members: members.clone(),
+                source: &source,
+                points: (0..mounts_count)
+                    .map(|mount| stage.point(&format!("host-{number}-{mount}")))
+                    .collect(),
+                keys: KEYS,
+            };
+            Host::start(&stage, &site, settings)
         });
         let hosts = hosts.collect();
         Self {
             hosts,
             stage,
             server,
-            _folder: folder,
+            _site: site,
         }
     }
 
@@ -83,88 +75,6 @@ impl Fleet {
 
     fn large(&self) -> Vec<u8> {
         fs::read(self.stage.input().join(LARGE)).unwrap()
-    }
-}
-
-impl Host {
-    fn start(
-        stage: &Stage,
-        server: &Server,
-        authority: &Authority,
-        folder: &Path,
-        members: &[(String, SocketAddr)],
-        number: usize,
-        points: Vec<PathBuf>,
-    ) -> Self {
-        let (host_id, address) = &members[number];
-        let path = |end: &str| folder.join(format!("host-{number}.{end}"));
-        let role = Role::Host {
-            host_id: host_id.clone(),
-        };
-        let issued = authority.issue(&role, 10).unwrap();
-        fs::write(path("crt"), issued.certificate_pem).unwrap();
-        fs::write(path("key"), issued.key_pem).unwrap();
-        let list: Vec<_> = members
-            .iter()
-            .map(|(host_id, address)| format!("{host_id}@{address}"))
-            .collect();
-        let mut text = format!(
-            "name = \"test\"\nhost_id = {host_id:?}\nlisten = \"{address}\"\nmembers = {list:?}\n\
-             certificate = {:?}\nkey = {:?}\nauthority = {:?}\nsocket = {:?}\n\
-             local_listen = \"127.0.0.1:0\"\nkernel_cache = false\nhold = \"64MiB\"\n\
-             peer_timeout = \"60s\"\nfetch_wait = \"60s\"\nsource_timeout = \"200s\"\n",
-            path("crt"),
-            path("key"),
-            folder.join("pki/authority.crt"),
-            path("sock"),
-        );
-        for point in &points {
-            text.push_str(&format!(
-                "[[mounts]]\ncatalog = \"{}{}\"\nfolder = {point:?}\nsource = \"{}\"\n",
-                stage.catalog().display(),
-                stage.pin,
-                server.url(),
-            ));
-        }
-        fs::write(path("toml"), text).unwrap();
-        let mut command = commons();
-        command.arg("run").arg("--config").arg(path("toml"));
-        let running = Running::start(command.stdout(Stdio::piped()));
-        for _ in &points {
-            assert!(running.printed().starts_with("mounted "));
-        }
-        Self {
-            running: Some(running),
-            points,
-            socket: path("sock"),
-        }
-    }
-
-    fn status(&self) -> serde_json::Value {
-        let mut command = commons();
-        command.args(["status", "--json", "--socket"]);
-        serde_json::from_str(&succeed(command.arg(&self.socket))).unwrap()
-    }
-
-    fn figure(&self, key: &str) -> u64 {
-        let status = self.status();
-        let figure = status[key].as_u64();
-        figure.unwrap_or_else(|| panic!("no {key} in {status}"))
-    }
-
-    fn running(&self) -> &Running {
-        self.running.as_ref().unwrap()
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        if let Some(running) = &self.running {
-            running.kill();
-        }
-        for point in &self.points {
-            unmount(point);
-        }
     }
 }
 
@@ -239,6 +149,27 @@ fn a_fleet_that_starts_at_once_reads_each_block_about_once() {
     assert!(
         (LARGE_BLOCKS..=most).contains(&reads),
         "{reads} source reads"
+    );
+}
+
+#[test]
+fn eight_mounts_that_read_every_byte_at_once_fetch_each_block_about_once() {
+    let fleet = Fleet::start(8, 1);
+    let input = fleet.stage.input();
+    thread::scope(|scope| {
+        for host in &fleet.hosts {
+            let (point, input) = (&host.points[0], &input);
+            scope.spawn(move || assert_equal(point, input));
+        }
+    });
+    let fetched = fleet.hosts.iter();
+    let fetched: u64 = fetched
+        .map(|host| host.figure("fetched_blocks_count"))
+        .sum();
+    let blocks = fleet.stage.blocks_count();
+    assert!(
+        (blocks..=blocks + blocks / 10).contains(&fetched),
+        "{fetched} fetches of {blocks} blocks"
     );
 }
 

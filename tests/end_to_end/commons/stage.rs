@@ -1,6 +1,7 @@
 //! A sealed folder and its mounts, for tests.
 
 use gleaner_harness::{Random, Running, program, succeed};
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -30,31 +31,15 @@ pub(super) fn commons() -> Command {
 impl Stage {
     /// Seals a folder with files of many sizes, links and a program.
     pub(super) fn new(random: &mut Random) -> Self {
+        Self::sealing(|input| fill(input, random))
+    }
+
+    /// Seals a folder that `fill` fills.
+    pub(super) fn sealing(fill: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("in");
-        fs::create_dir_all(input.join("lib/deep/er")).unwrap();
-        fs::create_dir_all(input.join("empty")).unwrap();
-        for (name, bytes) in [
-            ("none", 0),
-            ("one", 1),
-            ("lib/block", BLOCK),
-            ("lib/deep/two and a bit", 2 * BLOCK + 17),
-            ("lib/deep/er/large", 40 * BLOCK - 5),
-            ("lib-more", BLOCK - 1),
-            ("ünï 100%#?", 5000),
-        ] {
-            let contents: Vec<u8> = (0..bytes).map(|_| random.below(256) as u8).collect();
-            fs::write(input.join(name), contents).unwrap();
-        }
-        fs::create_dir(input.join("many")).unwrap();
-        for i in 0..500 {
-            fs::write(input.join(format!("many/file-{i}")), format!("{i}")).unwrap();
-        }
-        fs::copy("/bin/cat", input.join("program")).unwrap();
-        fs::set_permissions(input.join("one"), fs::Permissions::from_mode(0o640)).unwrap();
-        symlink("lib/block", input.join("link")).unwrap();
-        symlink("nowhere", input.join("dangling")).unwrap();
-        symlink("loop", input.join("loop")).unwrap();
+        fs::create_dir(&input).unwrap();
+        fill(&input);
         let mut stage = Self {
             folder,
             pin: String::new(),
@@ -77,6 +62,25 @@ impl Stage {
 
     pub(super) fn input(&self) -> PathBuf {
         self.folder.path().join("in")
+    }
+
+    /// Number of different blocks of all files.
+    pub(super) fn blocks_count(&self) -> u64 {
+        let mut folders = vec![self.input()];
+        let mut blocks = HashSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                let kind = entry.file_type().unwrap();
+                if kind.is_dir() {
+                    folders.push(entry.path());
+                } else if kind.is_file() {
+                    let bytes = fs::read(entry.path()).unwrap();
+                    blocks.extend(bytes.chunks(BLOCK).map(<[u8]>::to_vec));
+                }
+            }
+        }
+        blocks.len() as u64
     }
 
     pub(super) fn catalog(&self) -> PathBuf {
@@ -176,6 +180,33 @@ impl Drop for Mounted {
         }
         unmount(&self.point);
     }
+}
+
+/// Makes files of many sizes, links and a program.
+fn fill(input: &Path, random: &mut Random) {
+    fs::create_dir_all(input.join("lib/deep/er")).unwrap();
+    fs::create_dir_all(input.join("empty")).unwrap();
+    for (name, bytes) in [
+        ("none", 0),
+        ("one", 1),
+        ("lib/block", BLOCK),
+        ("lib/deep/two and a bit", 2 * BLOCK + 17),
+        ("lib/deep/er/large", 40 * BLOCK - 5),
+        ("lib-more", BLOCK - 1),
+        ("ünï 100%#?", 5000),
+    ] {
+        let contents: Vec<u8> = (0..bytes).map(|_| random.below(256) as u8).collect();
+        fs::write(input.join(name), contents).unwrap();
+    }
+    fs::create_dir(input.join("many")).unwrap();
+    for i in 0..500 {
+        fs::write(input.join(format!("many/file-{i}")), format!("{i}")).unwrap();
+    }
+    fs::copy("/bin/cat", input.join("program")).unwrap();
+    fs::set_permissions(input.join("one"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("lib/block", input.join("link")).unwrap();
+    symlink("nowhere", input.join("dangling")).unwrap();
+    symlink("loop", input.join("loop")).unwrap();
 }
 
 /// Unmounts what a killed program left. Fails if nothing is mounted.

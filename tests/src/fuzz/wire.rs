@@ -66,6 +66,12 @@ pub(super) fn messages(bytes: &[u8]) {
     again::<Quotas>(bytes);
     again::<MemberMessage>(bytes);
     again::<CommonsMessage>(bytes);
+    if let Some([changes, again]) = gleaner_commons::peer::fuzz::directory_update(bytes) {
+        assert_eq!(changes, again);
+    }
+    if let Some([messages, again]) = gleaner_commons::peer::fuzz::directory_notices(bytes) {
+        assert_eq!(messages, again);
+    }
 }
 
 fn again<T: Serialize + DeserializeOwned>(bytes: &[u8]) {

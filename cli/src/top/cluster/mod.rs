@@ -1,6 +1,7 @@
-//! The cluster view: all hosts that a collector knows, from its `/v1/status`.
+//! The cluster view: all hosts that a collector knows, from its `/v1/status`, and the commonses of a recruiter.
 
 mod columns;
+mod commonses;
 mod rows;
 mod view;
 
@@ -9,6 +10,7 @@ use super::draw;
 use super::ink::Ink;
 use super::terminal::{NextStep, Screen};
 use gleaner_collector::ask::{self, GroupTotals};
+use gleaner_schemas::commons::CommonsView;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::{Constraint, Layout};
@@ -45,7 +47,11 @@ struct WatchedCollector {
 impl WatchedCollector {
     fn start(args: &Top, url: &str, ink: Ink) -> Self {
         Self {
-            answers: asked(url.to_owned(), args.interval.unwrap_or(ASK_AGAIN)),
+            answers: asked(
+                url.to_owned(),
+                args.recruiter.clone(),
+                args.interval.unwrap_or(ASK_AGAIN),
+            ),
             ..Self::idle(args, url, ink)
         }
     }
@@ -222,11 +228,22 @@ fn choice(args: &Top) -> Choice {
 
 /// Requests the status repeatedly and parses the answers in a thread of its own: an answer may cover ten
 /// thousand hosts, and keys must not wait for it.
-fn asked(url: String, interval: Duration) -> Receiver<Result<Fleet, String>> {
+fn asked(
+    url: String,
+    recruiter: Option<String>,
+    interval: Duration,
+) -> Receiver<Result<Fleet, String>> {
     let (sender, answers) = channel();
     thread::spawn(move || {
         loop {
-            let answer = ask::status(&url).map(Fleet::of).map_err(|e| e.to_string());
+            let status = ask::status(&url).map_err(|e| e.to_string());
+            let answer = status.map(|status| {
+                let commonses = recruiter.as_deref().map(commonses::fetch);
+                Fleet {
+                    commonses: commonses.map(|views| views.map_err(|e| e.to_string())),
+                    ..Fleet::of(status)
+                }
+            });
             if sender.send(answer).is_err() {
                 return;
             }
@@ -255,6 +272,9 @@ struct Document<'a> {
     /// Sums over all collectors of the dataset that answer; absent if the collector has no peers.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<&'a GroupTotals>,
+    /// Commonses of the recruiter; absent if none was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commonses: Option<&'a [CommonsView]>,
     /// Hosts that pass the filter, in display order.
     hosts: Vec<&'a Row>,
 }
@@ -268,10 +288,14 @@ struct Problem<'a> {
 /// Current state of the cluster as text.
 ///
 /// # Errors
-/// The collector does not answer.
+/// The collector, or the named recruiter, does not answer.
 pub(super) fn once(args: &Top, url: &str, width: usize, ink: Ink) -> anyhow::Result<String> {
     let mut watched = WatchedCollector::idle(args, url, ink);
-    watched.apply_answer(Ok(Fleet::of(ask::status(url)?)));
+    let mut fleet = Fleet::of(ask::status(url)?);
+    if let Some(recruiter) = &args.recruiter {
+        fleet.commonses = Some(Ok(commonses::fetch(recruiter)?));
+    }
+    watched.apply_answer(Ok(fleet));
     Ok(watched.text(args.json, width)?)
 }
 
@@ -292,6 +316,10 @@ impl WatchedCollector {
                     .collect(),
                 totals: &fleet.totals,
                 group: fleet.group.as_ref(),
+                commonses: fleet
+                    .commonses
+                    .as_ref()
+                    .and_then(|answer| answer.as_deref().ok()),
                 hosts: self.chosen.iter().map(|at| &fleet.rows[*at]).collect(),
             };
             return Ok(serde_json::to_string_pretty(&document)? + "\n");

@@ -2,6 +2,7 @@
 
 use crate::top::args::Column;
 use gleaner_collector::ask::{GroupTotals, HostStatus, State, Status};
+use gleaner_schemas::commons::CommonsView;
 use gleaner_schemas::live::HostState;
 use serde::Serialize;
 use std::cmp::{Ordering, Reverse};
@@ -242,6 +243,8 @@ pub(super) struct Fleet {
     pub(super) totals: Totals,
     /// Sums over all collectors of the dataset that answer; `None` if the collector has no peers.
     pub(super) group: Option<GroupTotals>,
+    /// Commonses of the recruiter, or the reason why they are unknown; `None` if no recruiter was named.
+    pub(super) commonses: Option<Result<Vec<CommonsView>, String>>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -266,6 +269,7 @@ impl Fleet {
             states: states.into_iter().filter(|(_, count)| *count > 0).collect(),
             totals: Totals::of(&rows),
             group: Some(group).filter(|group| group.collectors_count > 1),
+            commonses: None,
             rows,
         }
     }

@@ -11,6 +11,7 @@ use clap::Parser;
 use gleaner_collector::ask::{GroupTotals, HostStatus, State};
 use gleaner_collector::hosts::{Host, Memory};
 use gleaner_hosts::derived::Figures;
+use gleaner_schemas::commons::{CommonsMember, CommonsView, MemberView};
 use gleaner_schemas::live::HostState;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::time::{Duration, Instant};
@@ -102,6 +103,7 @@ fn fleet(hosts: u64) -> Fleet {
         states: states.map(|state| (state, count(state))).to_vec(),
         totals: Totals::of(&rows),
         group: None,
+        commonses: None,
         rows,
     }
 }
@@ -273,6 +275,71 @@ fn sums_over_all_collectors_are_shown_beside_those_of_one() {
         text.contains("2 of 3 collectors answer: 75,000 hosts"),
         "{text}"
     );
+}
+
+/// Commons of two members, each of which lends 1 GiB.
+fn commons(name: &str) -> CommonsView {
+    let member = |host_id: &str| MemberView {
+        member: CommonsMember {
+            host_id: host_id.to_owned(),
+            frames: 1 << 14,
+            ..CommonsMember::default()
+        },
+        ..MemberView::default()
+    };
+    CommonsView {
+        name: name.to_owned(),
+        epoch: 1_795_356_204,
+        is_initiator: true,
+        weights_age_ms: Some(3000),
+        min_age_ms: Some(40_000),
+        weights_sum: 1 << 13,
+        members: vec![member("0a"), member("0b")],
+    }
+}
+
+#[test]
+fn commonses_of_the_named_recruiter_are_above_the_hosts() {
+    let shown = |commonses: Option<Result<Vec<CommonsView>, String>>| {
+        let mut watched = watched(20, &[]);
+        watched.apply_answer(Ok(Fleet {
+            commonses,
+            ..fleet(20)
+        }));
+        let document: serde_json::Value =
+            serde_json::from_str(&watched.text(true, 80).unwrap()).unwrap();
+        (frame(&mut watched, 132, 40), document)
+    };
+    let (text, document) = shown(None);
+    assert!(!text.contains("commons"), "{text}");
+    assert!(document.get("commonses").is_none());
+
+    let (text, document) = shown(Some(Ok(vec![commons("tools")])));
+    let line = "commons tools: 2 members with 2.0 GiB; epoch 1795356204, weights 512.0 MiB of 3 s ago, minimum age 40 s";
+    assert!(text.lines().any(|found| found == line), "{text}");
+    assert_eq!(document["commonses"][0]["members"][1]["host_id"], "0b");
+
+    let other = CommonsView {
+        is_initiator: false,
+        weights_age_ms: None,
+        min_age_ms: None,
+        ..commons("data")
+    };
+    let (text, _) = shown(Some(Ok(vec![other])));
+    let line = "epoch 1795356204 of another recruiter, no weights yet";
+    assert!(text.contains(line), "{text}");
+
+    let many = ["a", "b", "c", "d", "e", "f"].map(commons).to_vec();
+    let (text, _) = shown(Some(Ok(many)));
+    assert!(text.contains("commons d: ") && !text.contains("commons e: "));
+    assert!(text.contains("and 2 more commonses"), "{text}");
+
+    let (text, _) = shown(Some(Ok(Vec::new())));
+    assert!(text.contains("no commons has members"), "{text}");
+    // The hosts are shown even if the recruiter does not answer.
+    let (text, document) = shown(Some(Err("the recruiter is gone".to_owned())));
+    assert!(text.contains("the recruiter is gone") && text.contains("desk-0001"));
+    assert!(document.get("commonses").is_none());
 }
 
 #[test]

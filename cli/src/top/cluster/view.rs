@@ -1,6 +1,7 @@
 //! Frame of the cluster view.
 
 use super::columns::{Columns, memory, title};
+use super::commonses;
 use super::rows::{Choice, Fleet, Totals};
 use crate::top::draw::{ends, fitted, labelled, length, parts, percent, share, size, wrapped};
 use crate::top::ink::{Ink, Paint};
@@ -29,13 +30,7 @@ impl Page<'_> {
     pub(super) fn head(&self, fleet: Option<&Fleet>) -> Vec<Line<'static>> {
         let mut lines = vec![self.title(fleet)];
         if let Some(failure) = self.failure {
-            let style = self.ink.style(Paint::Warning);
-            lines.extend(wrapped(
-                &fitted(failure, 400, self.ink),
-                self.width,
-                2,
-                style,
-            ));
+            lines.extend(self.warning(failure));
         }
         let Some(fleet) = fleet else {
             if self.failure.is_none() {
@@ -46,8 +41,22 @@ impl Page<'_> {
         lines.extend(self.counts(fleet));
         lines.extend(self.sums(&fleet.totals));
         lines.extend(fleet.group.iter().flat_map(|group| self.group(group)));
+        lines.extend(self.commonses(fleet));
         lines.extend(self.problem(fleet));
         lines
+    }
+
+    fn warning(&self, text: &str) -> Vec<Line<'static>> {
+        let style = self.ink.style(Paint::Warning);
+        wrapped(&fitted(text, 400, self.ink), self.width, 2, style)
+    }
+
+    fn commonses(&self, fleet: &Fleet) -> Vec<Line<'static>> {
+        match &fleet.commonses {
+            None => Vec::new(),
+            Some(Ok(views)) => commonses::lines(views, self.width, self.ink),
+            Some(Err(failure)) => self.warning(failure),
+        }
     }
 
     fn title(&self, fleet: Option<&Fleet>) -> Line<'static> {

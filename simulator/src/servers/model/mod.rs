@@ -155,6 +155,10 @@ impl<'a> Model<'a> {
                 ..Outcome::default()
             },
         };
+        // Pages are stored in the room that the servers have at the begin.
+        for change in scenario.owners.iter().filter(|change| change.at_ms == 0) {
+            model.pages.set_room(change.server as usize, change.pages);
+        }
         model.store_all();
         model
     }
@@ -201,7 +205,9 @@ impl<'a> Model<'a> {
             self.queue.put(pause_ns, Scheduled::Next(client));
         }
         for (at, change) in self.scenario.owners.iter().enumerate() {
-            self.queue.put(change.at_ms * MS, Scheduled::Owner(at));
+            if change.at_ms > 0 {
+                self.queue.put(change.at_ms * MS, Scheduled::Owner(at));
+            }
         }
         while let Some((now_ns, event)) = self.queue.pop() {
             self.received_bytes += event.bytes();

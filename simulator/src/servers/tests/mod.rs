@@ -1,8 +1,8 @@
-//! Tests: shutdowns worked by hand, laws in random runs, determinism, and files.
+//! Tests: shutdowns worked by hand, laws in random runs, determinism, files and their inputs.
+
+mod inputs;
 
 use super::*;
-use crate::hosts::Timeline;
-use gleaner_schemas::lending::Mode;
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
 
@@ -239,42 +239,6 @@ fn one_order_of_all_pages_answers_more_than_fixed_parts() {
 }
 
 #[test]
-fn a_curve_gives_the_rates_of_a_client() {
-    use gleaner_schemas::curve::{Curve, FaultPoint};
-    let point = |memory_pages, reuse_count, write_backs_count| FaultPoint {
-        memory_pages,
-        reuse_count,
-        write_backs_count,
-    };
-    let curve = Curve {
-        native_cpu_s: 2.0,
-        footprint_pages: 100,
-        faults: vec![point(25, 900, 90), point(50, 400, 40), point(100, 0, 0)],
-        ..Curve::default()
-    };
-    let scenario = Scenario::default().with_curve(&curve, 0.5);
-    assert_eq!(
-        (scenario.page_ins_per_s, scenario.page_outs_per_s),
-        (200.0, 20.0)
-    );
-    assert_eq!(scenario.client_pages, [50]);
-}
-
-#[test]
-fn recorded_hosts_change_room() {
-    let host = Timeline::always_idle("a", 4_096 * 100);
-    let change = |server, pages| RoomChange {
-        server,
-        at_ms: 0,
-        pages,
-    };
-    let hosts = [host.clone(), host];
-    let found = room_changes(&hosts, Mode::Paper, 1_000);
-    assert_eq!(found, [change(0, 100), change(1, 100)]);
-    assert_eq!(room_changes(&hosts[..1], Mode::Paper, 30), [change(0, 30)]);
-}
-
-#[test]
 fn shipped_scenarios_can_be_run() {
     for (name, text) in SHIPPED {
         assert!(ScenarioFile::is_of_servers(text), "{name}");
@@ -331,7 +295,10 @@ fn results_do_not_depend_on_threads() {
                 [scenario]\nclients = 2\nclient_pages = [100]\nlength_ms = 2000\n\
                 [sweep]\nchoice = ['spread', 'stick']\nshutdown = ['migrate', 'at-once']";
     let file = ScenarioFile::parse(text).unwrap();
-    let of = |threads| rows(&file, NonZeroUsize::new(threads).unwrap(), &|_| {}).unwrap();
+    let of = |threads| {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        rows(&file, &Inputs::default(), threads, &|_| {}).unwrap()
+    };
     let found = of(1);
     assert_eq!(found, of(3));
     assert_eq!((found.len(), runs(&file).unwrap()), (4, 8));

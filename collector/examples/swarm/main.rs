@@ -15,15 +15,12 @@
 //! several addresses of the loopback network, as one address has some 28,000 ports. Prints JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod certificates;
+
+use certificates::Certificates;
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
 use gleaner_schemas::rows::TABLES;
 use gleaner_traces::synth::{Cluster, Parameters, Preset};
-use gleaner_trust::{AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Role};
-use rustls::ClientConfig;
-use rustls::client::Resumption;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -104,7 +101,7 @@ fn main() {
     if let Some(folder) = &args.dump {
         return dump(&args, &templates, folder);
     }
-    let certificates = Arc::new(certificates(&args));
+    let certificates = Arc::new(Certificates::open(&args.pki, args.numbers()));
     if args.seconds == 0 {
         return;
     }
@@ -279,72 +276,6 @@ fn host_id(n: usize) -> String {
         "{:032x}",
         (n as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     )
-}
-
-/// Certificates of the hosts, which lie in files beside the authority.
-struct Certificates {
-    folder: PathBuf,
-    /// Settings of a connection, except for the host's certificate.
-    base: ClientConfig,
-}
-
-impl Certificates {
-    /// TLS settings of host number `n`. Hosts share the rest of the settings, but no sessions.
-    fn config(&self, n: usize) -> Arc<ClientConfig> {
-        let certificate = CertificateDer::from_pem_file(file(&self.folder, n, "crt")).unwrap();
-        let key = PrivateKeyDer::from_pem_file(file(&self.folder, n, "key")).unwrap();
-        let provider = gleaner_trust::provider();
-        let own = CertifiedKey::from_der(vec![certificate], key, &provider).unwrap();
-        let mut config = self.base.clone();
-        config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(own));
-        Arc::new(config)
-    }
-}
-
-fn file(folder: &Path, n: usize, ending: &str) -> PathBuf {
-    folder.join(format!("{n}.{ending}"))
-}
-
-/// Makes the certificates that are missing, with an authority if there is none.
-fn certificates(args: &Args) -> Certificates {
-    if !args.pki.join("authority.crt").exists() {
-        let authority = Authority::init(&args.pki, "swarm", AUTHORITY_DAYS).unwrap();
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let issued = authority.issue(&Role::Collector { names }, 365).unwrap();
-        let path = |ending: &str| args.pki.join(format!("collector.{ending}"));
-        issued.write(&path("crt"), &path("key")).unwrap();
-    }
-    let authority = Authority::open(&args.pki).unwrap();
-    if !args.pki.join("peers.crt").exists() {
-        let name = "peers".to_owned();
-        let issued = authority.issue(&Role::Reader { name }, 365).unwrap();
-        let path = |ending: &str| args.pki.join(format!("peers.{ending}"));
-        issued.write(&path("crt"), &path("key")).unwrap();
-    }
-    let folder = args.pki.join("swarm");
-    std::fs::create_dir_all(&folder).unwrap();
-    for n in args.numbers() {
-        if n % 1000 == 0 {
-            eprintln!("certificates: {n} of {}", args.numbers().end);
-        }
-        if !file(&folder, n, "crt").exists() {
-            let role = Role::Host {
-                host_id: host_id(n),
-            };
-            let issued = authority.issue(&role, 90).unwrap();
-            std::fs::write(file(&folder, n, "key"), issued.key_pem).unwrap();
-            std::fs::write(file(&folder, n, "crt"), issued.certificate_pem).unwrap();
-        }
-    }
-    let paths = ClientPaths {
-        certificate: file(&folder, args.first, "crt"),
-        key: file(&folder, args.first, "key"),
-        authority: args.pki.join("authority.crt"),
-    };
-    let first = ClientTrust::load(&paths).unwrap().credentials().config();
-    let mut base = ClientConfig::clone(&first);
-    base.resumption = Resumption::disabled();
-    Certificates { folder, base }
 }
 
 async fn send_all(
