@@ -7,8 +7,11 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use std::borrow::Cow;
 use std::fmt;
+use std::iter;
 
 /// Media type of the OpenMetrics text format.
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -18,8 +21,12 @@ pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; char
 /// # Errors
 /// The text cannot be written.
 pub fn text(status: ServiceStatus) -> Result<String, fmt::Error> {
-    let mut registry = Registry::default();
+    // Services of several commonses on one host can be told apart in one Prometheus.
+    let name = (Cow::Borrowed("commons"), Cow::Owned(status.commons.clone()));
+    let mut registry = Registry::with_labels(iter::once(name));
     let of_commons = registry.sub_registry_with_prefix("gleaner_commons");
+    let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+    of_commons.register("build", "The service's version", Info::new(version));
     of_commons.register_collector(Box::new(ServiceSeries(status)));
     let mut text = String::new();
     encode(&mut text, &registry)?;
@@ -122,6 +129,16 @@ mod tests {
             }],
         };
         let text = text(status).unwrap();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            assert!(line.contains("{commons=\"tools\""), "{line}");
+        }
+        // The lines below are written without this label.
+        let text = text
+            .replace("{commons=\"tools\",", "{")
+            .replace("{commons=\"tools\"}", "");
+        let version = env!("CARGO_PKG_VERSION");
+        let build = format!("gleaner_commons_build_info{{version=\"{version}\"}} 1\n");
+        assert!(text.contains(&build), "{text}");
         for line in [
             "gleaner_commons_reads_total{from=\"cluster\"} 3",
             "gleaner_commons_bytes_total{from=\"source\"} 5",
