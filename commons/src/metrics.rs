@@ -4,14 +4,11 @@ use crate::status::ServiceStatus;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::info::Info;
+use prometheus_client::metrics::{MetricType, info::Info};
 use prometheus_client::registry::Registry;
-use std::borrow::Cow;
 use std::fmt;
-use std::iter;
 
 /// Media type of the OpenMetrics text format.
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -22,8 +19,8 @@ pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; char
 /// The text cannot be written.
 pub fn text(status: ServiceStatus) -> Result<String, fmt::Error> {
     // Services of several commonses on one host can be told apart in one Prometheus.
-    let name = (Cow::Borrowed("commons"), Cow::Owned(status.commons.clone()));
-    let mut registry = Registry::with_labels(iter::once(name));
+    let label = ("commons".into(), status.commons.clone().into());
+    let mut registry = Registry::with_labels([label].into_iter());
     let of_commons = registry.sub_registry_with_prefix("gleaner_commons");
     let version = vec![("version", env!("CARGO_PKG_VERSION"))];
     of_commons.register("build", "The service's version", Info::new(version));
