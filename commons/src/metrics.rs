@@ -4,9 +4,10 @@ use crate::status::ServiceStatus;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::{MetricType, info::Info};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use std::fmt;
 
