@@ -10,16 +10,14 @@ use crate::wording::{brief_length, clock, count, short, thousands, utc};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::units::Bytes;
-use gleaner_trust::Address;
-use gleaner_trust::http::{HttpClient, Limits};
-use serde::de::DeserializeOwned;
+use gleaner_trust::{JsonAnswer, LoopbackServer};
 use std::fmt::Write;
-use std::time::Duration;
 
-/// Timeout of the collector's answer. With ten thousand hosts the answer takes less than a second.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum size of the collector's answer, which has some 1 KB per host.
-const ANSWER_BYTES: u64 = 1 << 30;
+const COLLECTOR: LoopbackServer = LoopbackServer {
+    kind: "collector",
+    program: "gleaner-collector",
+    from_elsewhere: "open the page with a reader's certificate",
+};
 
 /// Status of a collector, rendered.
 #[derive(Clone, Debug)]
@@ -35,11 +33,10 @@ pub struct Answer {
 /// # Errors
 /// [`Error::Silent`] if there is no answer, or if the answer is not that of a collector.
 pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
-    let body = fetch(url, "/v1/status")?;
-    let status: Status = parse(url, &body)?;
+    let JsonAnswer { text, value } = COLLECTOR.get::<Status>(url, "/v1/status")?;
     Ok(Answer {
-        is_well: status.is_well,
-        text: if as_json { body + "\n" } else { say(status) },
+        is_well: value.is_well,
+        text: if as_json { text + "\n" } else { say(value) },
     })
 }
 
@@ -48,14 +45,13 @@ pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
 /// # Errors
 /// [`Error::Silent`], as for [`ask`].
 pub fn ask_all(url: &str, as_json: bool) -> Result<Answer, Error> {
-    let body = fetch(url, "/v1/collectors")?;
-    let group: Group = parse(url, &body)?;
+    let JsonAnswer { text, value } = COLLECTOR.get::<Group>(url, "/v1/collectors")?;
     Ok(Answer {
-        is_well: group.is_well,
+        is_well: value.is_well,
         text: if as_json {
-            body + "\n"
+            text + "\n"
         } else {
-            say_all(&group)
+            say_all(&value)
         },
     })
 }
@@ -65,42 +61,7 @@ pub fn ask_all(url: &str, as_json: bool) -> Result<Answer, Error> {
 /// # Errors
 /// [`Error::Silent`], as for [`ask`].
 pub fn status(url: &str) -> Result<Status, Error> {
-    parse(url, &fetch(url, "/v1/status")?)
-}
-
-fn silent(url: &str, reason: String) -> Error {
-    Error::Silent {
-        url: url.to_owned(),
-        reason,
-    }
-}
-
-fn parse<T: DeserializeOwned>(url: &str, body: &str) -> Result<T, Error> {
-    let none = |e| silent(url, format!("its answer is none of a collector's ({e})"));
-    serde_json::from_str(body).map_err(none)
-}
-
-fn fetch(url: &str, path: &str) -> Result<String, Error> {
-    let silent = |reason| silent(url, reason);
-    let address = Address::parse(url).map_err(|e| silent(e.to_string()))?;
-    if address.is_secret() {
-        return Err(silent(
-            "only http:// is asked, on the collector's own machine; from elsewhere, open the page with a reader's certificate".to_owned(),
-        ));
-    }
-    let limits = Limits {
-        whole: Some(PATIENCE),
-        ..Limits::default()
-    };
-    let http = HttpClient::plain("gleaner-collector", limits);
-    let response = http.agent().get(address.url(path)).call();
-    let mut response = response.map_err(|e| silent(e.to_string()))?;
-    let body = response.body_mut().with_config().limit(ANSWER_BYTES);
-    let body = body.read_to_string().map_err(|e| silent(e.to_string()))?;
-    if response.status() != 200 {
-        return Err(silent(format!("{}: {}", response.status(), body.trim())));
-    }
-    Ok(body)
+    Ok(COLLECTOR.get(url, "/v1/status")?.value)
 }
 
 fn say(mut status: Status) -> String {

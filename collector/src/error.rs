@@ -2,7 +2,7 @@
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_dataset::{BatchError, DatasetError};
-use gleaner_trust::TrustError;
+use gleaner_trust::{LoopbackError, TrustError};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,13 +32,8 @@ pub enum Error {
         source: io::Error,
     },
     /// A collector did not answer a request for its status.
-    #[error("the collector at {url} does not answer: {reason}")]
-    Silent {
-        /// Address of the request.
-        url: String,
-        /// Fault of the answer.
-        reason: String,
-    },
+    #[error(transparent)]
+    Silent(#[from] LoopbackError),
     /// A system call failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -7,6 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 
@@ -18,8 +19,12 @@ pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; char
 /// # Errors
 /// The text cannot be written.
 pub fn text(status: ServiceStatus) -> Result<String, fmt::Error> {
-    let mut registry = Registry::default();
+    // Services of several commonses on one host can be told apart in one Prometheus.
+    let label = ("commons".into(), status.commons.clone().into());
+    let mut registry = Registry::with_labels([label].into_iter());
     let of_commons = registry.sub_registry_with_prefix("gleaner_commons");
+    let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+    of_commons.register("build", "The service's version", Info::new(version));
     of_commons.register_collector(Box::new(ServiceSeries(status)));
     let mut text = String::new();
     encode(&mut text, &registry)?;
@@ -173,6 +178,16 @@ mod tests {
             }],
         };
         let text = text(status).unwrap();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            assert!(line.contains("{commons=\"tools\""), "{line}");
+        }
+        // The lines below are written without this label.
+        let text = text
+            .replace("{commons=\"tools\",", "{")
+            .replace("{commons=\"tools\"}", "");
+        let version = env!("CARGO_PKG_VERSION");
+        let build = format!("gleaner_commons_build_info{{version=\"{version}\"}} 1\n");
+        assert!(text.contains(&build), "{text}");
         for line in [
             "gleaner_commons_reads_total{from=\"cluster\"} 3",
             "gleaner_commons_bytes_total{from=\"source\"} 5",

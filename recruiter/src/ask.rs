@@ -1,23 +1,21 @@
 //! `gleaner-recruiter status`: asks a running recruiter for its status.
 
 use crate::Error;
-use crate::http::{CommonsList, Health, Hosts, Problem};
+use crate::http::{CommonsList, Health, Hosts};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::commons::{BLOCK_BYTES, CommonsView};
 use gleaner_schemas::lending::{LeaseList, QuotaReason};
 use gleaner_schemas::units::Bytes;
-use gleaner_trust::Address;
-use gleaner_trust::http::{HttpClient, Limits};
+use gleaner_trust::LoopbackServer;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
-use std::time::Duration;
 
-/// Timeout of the recruiter's answer. With ten thousand hosts the answer takes less than a second.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum size of the recruiter's answer, which has some 1 KB per host.
-const ANSWER_BYTES: u64 = 1 << 30;
+const RECRUITER: LoopbackServer = LoopbackServer {
+    kind: "recruiter",
+    program: "gleaner-recruiter",
+    from_elsewhere: "read /v1/hosts with a certificate",
+};
 
 /// Status of a recruiter, as printed in JSON.
 #[derive(Serialize)]
@@ -36,52 +34,21 @@ struct Status {
 /// # Errors
 /// [`Error::Silent`] if there is no answer, or if the answer is not that of a recruiter.
 pub fn ask(url: &str, as_json: bool) -> Result<String, Error> {
-    let address = Address::parse(url).map_err(|e| silent(url, e.to_string()))?;
-    let url = &address.to_string();
-    if address.is_secret() {
-        let reason = "only http:// is asked, on the recruiter's own machine; from elsewhere, read /v1/hosts with a certificate";
-        return Err(silent(url, reason.to_owned()));
-    }
     let status = Status {
-        recruiter: answered(url, "/healthz")?.map_err(|said| silent(url, said))?,
-        hosts: answered(url, "/v1/hosts")?.map_err(|said| silent(url, said))?,
-        commonses: answered(url, "/v1/commons")?.map_err(|said| silent(url, said))?,
-        leases: answered(url, "/v1/leases")?.ok(),
+        recruiter: RECRUITER.get(url, "/healthz")?.value,
+        hosts: RECRUITER.get(url, "/v1/hosts")?.value,
+        commonses: RECRUITER.get(url, "/v1/commons")?.value,
+        leases: match RECRUITER.get(url, "/v1/leases") {
+            Ok(answer) => Some(answer.value),
+            Err(error) if error.is_refusal => None,
+            Err(error) => return Err(error.into()),
+        },
     };
     if as_json {
-        let text = serde_json::to_string_pretty(&status);
-        return text
-            .map(|text| text + "\n")
-            .map_err(|e| silent(url, e.to_string()));
+        let text = serde_json::to_string_pretty(&status).unwrap_or_default(); // plain data
+        return Ok(text + "\n");
     }
     Ok(said(&status))
-}
-
-fn silent(url: &str, reason: String) -> Error {
-    Error::Silent {
-        url: url.to_owned(),
-        reason,
-    }
-}
-
-/// Requests `path` from the recruiter. Returns its answer, or the reason why it refused.
-fn answered<T: DeserializeOwned>(url: &str, path: &str) -> Result<Result<T, String>, Error> {
-    let limits = Limits {
-        whole: Some(PATIENCE),
-        ..Limits::default()
-    };
-    let http = HttpClient::plain("gleaner-recruiter", limits);
-    let failed = |e: ureq::Error| silent(url, e.to_string());
-    let response = http.agent().get(format!("{url}{path}")).call();
-    let mut response = response.map_err(failed)?;
-    let body = response.body_mut().with_config().limit(ANSWER_BYTES);
-    let body = body.read_to_string().map_err(failed)?;
-    if response.status() != 200 {
-        let problem: Result<Problem, _> = serde_json::from_str(&body);
-        return Ok(Err(problem.map_or(body, |problem| problem.detail)));
-    }
-    let none = |e| silent(url, format!("its answer is none of a recruiter's ({e})"));
-    serde_json::from_str(&body).map(Ok).map_err(none)
 }
 
 fn said(status: &Status) -> String {

@@ -1,7 +1,7 @@
 //! Errors of the recruiter, each with reason, place and remedy.
 
 use gleaner_daemon::config::ConfigError;
-use gleaner_trust::TrustError;
+use gleaner_trust::{LoopbackError, TrustError};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,13 +25,8 @@ pub enum Error {
         source: io::Error,
     },
     /// A recruiter did not answer a request for its status.
-    #[error("the recruiter at {url} does not answer: {reason}")]
-    Silent {
-        /// URL of the request.
-        url: String,
-        /// Fault of the answer.
-        reason: String,
-    },
+    #[error(transparent)]
+    Silent(#[from] LoopbackError),
     /// The findings cannot be read.
     #[error("{} has no forecasts: {reason}; make it with `gleaner analyze DATASET --json`", path.display())]
     Forecasts {

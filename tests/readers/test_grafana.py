@@ -30,6 +30,7 @@ VARIABLES = {
     "job": "gleaner",
     "collector": "east",
     "commons_job": "gleaner-commons",
+    "commons": "tools",
     "host": "|".join(re.escape(name).replace("\\ ", " ") for name in CHOSEN),
     "__rate_interval": "1m",
 }
@@ -113,7 +114,7 @@ def test_variables_have_values(watched):
         query, label = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"]).groups()
         found = watched.prometheus.query(f"count by ({label}) ({replaced(query)})")
         values = {series["metric"][label] for series in found}
-        expected = {"job": {"gleaner"}, "collector": {"east"}, "host": set(CHOSEN), "commons_job": {"gleaner-commons"}}
+        expected = {"job": {"gleaner"}, "collector": {"east"}, "host": set(CHOSEN), "commons_job": {"gleaner-commons"}, "commons": {"tools"}}
         assert values >= expected[variable["name"]], variable["name"]
 
 

@@ -3,4 +3,4 @@
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PROGRAMS = ["gleaner-agent", "gleaner-cli", "gleaner-collector", "gleaner-paging", "gleaner-recruiter"]
+PROGRAMS = ["gleaner-agent", "gleaner-cli", "gleaner-collector", "gleaner-commons", "gleaner-paging", "gleaner-recruiter"]

@@ -10,7 +10,7 @@ import pytest
 from conftest import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "dependencies-trusted.md"
-DAEMONS = {"agent": "gleaner-agent", "memoryd": "gleaner-paging"}
+DAEMONS = {"agent": "gleaner-agent", "memoryd": "gleaner-paging", "commons": "gleaner-commons"}
 UNSAFE = re.compile(r"\bunsafe\b\s*(\{|fn\b|impl\b|extern\b|trait\b)|\bunsafe extern\b")
 
 

@@ -6,11 +6,11 @@
 //! connection.
 //!
 //! Clients of Gleaner's servers also find here what they need for a connection: [`Address`], [`http`],
-//! [`Backoff`].
+//! [`Backoff`]; and for a request to a server of this machine: [`LoopbackServer`].
 //!
-//! Rooms, from the top; each uses only those after it: `http`, `client`, `server`, `authority`, `register`,
-//! `revocation`, `profile`, `request`, `token`, `watched_files`, `received_lists`, `identity`, `host`,
-//! `certificate`, `files`, `backoff`, `address`, `random`, `hex`, `error`.
+//! Rooms, from the top; each uses only those after it: `loopback`, `http`, `client`, `server`, `authority`,
+//! `register`, `revocation`, `profile`, `request`, `token`, `watched_files`, `received_lists`, `identity`,
+//! `host`, `certificate`, `files`, `backoff`, `address`, `random`, `hex`, `error`.
 
 mod address;
 mod authority;
@@ -23,6 +23,7 @@ pub mod hex;
 mod host;
 pub mod http;
 mod identity;
+mod loopback;
 mod profile;
 pub mod random;
 mod received_lists;
@@ -41,6 +42,7 @@ pub use client::{ClientPaths, ClientTrust, Credentials};
 pub use error::TrustError;
 pub use host::{host_id, this_host_id};
 pub use identity::{Peer, Role};
+pub use loopback::{JsonAnswer, LoopbackError, LoopbackServer};
 pub use profile::Validity;
 #[doc(hidden)]
 pub use received_lists::count_signed_lists;

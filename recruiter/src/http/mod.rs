@@ -23,7 +23,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::middleware::map_response_with_state;
 use axum::response::Response;
-pub(crate) use problem::Problem;
+use problem::Problem;
 use std::sync::Arc;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;

@@ -5,13 +5,13 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_schemas::lending::{Refusal, RefusalKind};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Maximum length of a client's text that is quoted back to it.
 const MOST_SAID_CHARS: usize = 300;
 
 /// Problem details (RFC 9457).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub(crate) struct Problem {
     /// `urn:gleaner:refusal:` and the kind.
     #[serde(rename = "type")]
@@ -28,7 +28,7 @@ pub(crate) struct Problem {
     /// `method_not_allowed`.
     pub(crate) kind: String,
     /// Time to wait before the same request is repeated; the header Retry-After has it in seconds. Absent: do not repeat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_in_ms: Option<i64>,
 }
 

@@ -104,7 +104,7 @@ fn a_block_that_one_host_has_read_costs_the_others_no_source_read() {
         .unwrap();
     let text = scraped.body_mut().read_to_string().unwrap();
     let reads = third.figure("cluster_reads_count");
-    let line = format!("gleaner_commons_reads_total{{from=\"cluster\"}} {reads}");
+    let line = format!("gleaner_commons_reads_total{{commons=\"test\",from=\"cluster\"}} {reads}");
     assert!(text.lines().any(|found| found == line), "{line} in {text}");
 }
 

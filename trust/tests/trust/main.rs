@@ -6,6 +6,7 @@ mod deployment;
 mod handshake;
 mod hostile;
 mod http;
+mod loopback;
 mod openssl;
 mod own_pki;
 mod received;

@@ -4,29 +4,20 @@ use crate::top::draw::{fitted, length, size, wrapped};
 use crate::top::ink::Ink;
 use gleaner_schemas::commons::{BLOCK_BYTES, CommonsView};
 use gleaner_schemas::units::thousands;
-use gleaner_trust::Address;
-use gleaner_trust::http::{HttpClient, Limits};
+use gleaner_trust::{JsonAnswer, LoopbackError, LoopbackServer};
 use ratatui::style::Style;
 use ratatui::text::Line;
 use serde::Deserialize;
-use std::time::Duration;
 
-/// Timeout of the recruiter's answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum size of the recruiter's answer, which has some 200 bytes per member.
-const ANSWER_BYTES: u64 = 1 << 30;
+const RECRUITER: LoopbackServer = LoopbackServer {
+    kind: "recruiter",
+    program: "gleaner",
+    from_elsewhere: "read /v1/commons with a certificate",
+};
 /// Maximum number of commonses that are shown above the hosts.
 const MOST_SHOWN: usize = 4;
 /// Maximum length of a shown name, in columns.
 const NAME_WIDTH: usize = 64;
-
-/// Reason why a recruiter's commonses are unknown.
-#[derive(Debug, thiserror::Error)]
-#[error("the recruiter at {url} does not answer: {reason}")]
-pub(super) struct SilentRecruiter {
-    url: String,
-    reason: String,
-}
 
 /// Part of the recruiter's answer that is used.
 #[derive(Deserialize)]
@@ -38,31 +29,9 @@ struct CommonsAnswer {
 ///
 /// # Errors
 /// There is no answer, or it is not that of a recruiter.
-pub(super) fn fetch(url: &str) -> Result<Vec<CommonsView>, SilentRecruiter> {
-    let silent = |reason: String| SilentRecruiter {
-        url: url.to_owned(),
-        reason,
-    };
-    let address = Address::parse(url).map_err(|e| silent(e.to_string()))?;
-    if address.is_secret() {
-        let reason = "only http:// is asked, on the recruiter's own machine";
-        return Err(silent(reason.to_owned()));
-    }
-    let limits = Limits {
-        whole: Some(PATIENCE),
-        ..Limits::default()
-    };
-    let http = HttpClient::plain("gleaner", limits);
-    let response = http.agent().get(address.url("/v1/commons")).call();
-    let mut response = response.map_err(|e| silent(e.to_string()))?;
-    let body = response.body_mut().with_config().limit(ANSWER_BYTES);
-    let body = body.read_to_string().map_err(|e| silent(e.to_string()))?;
-    if response.status() != 200 {
-        return Err(silent(format!("{}: {}", response.status(), body.trim())));
-    }
-    let none = |e| silent(format!("its answer is none of a recruiter's ({e})"));
-    let answer: CommonsAnswer = serde_json::from_str(&body).map_err(none)?;
-    Ok(answer.commonses)
+pub(super) fn fetch(url: &str) -> Result<Vec<CommonsView>, LoopbackError> {
+    let answer: JsonAnswer<CommonsAnswer> = RECRUITER.get(url, "/v1/commons")?;
+    Ok(answer.value.commonses)
 }
 
 /// Lines above the hosts: one sentence for each commons.
