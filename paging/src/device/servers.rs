@@ -112,8 +112,9 @@ impl Server {
 }
 
 /// Limit of requests in progress. The limit grows while answers are about as fast as the fastest so far. It
-/// halves when answers take several times as long, since requests then wait in a queue somewhere. A fixed limit
-/// does neither.
+/// halves when answers take several times as long, since requests then wait in a queue somewhere, and when one
+/// answer takes as long as TCP waits for a lost segment: a queue in the network is full. A fixed limit does
+/// neither.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     size: u32,
@@ -121,24 +122,27 @@ pub(super) struct Window {
     fastest_us: u64,
     answered: u32,
     slow: u32,
+    is_lossy: bool,
 }
 
 impl Window {
     const LEAST: u32 = 8;
     const MOST: u32 = 1024;
-    const FIRST: u32 = 64;
+    /// Shortest wait for a lost segment, Linux's TCP_RTO_MIN.
+    const LOST_US: u64 = 200_000;
 
     /// Window of this size, which never changes; 0: an adaptive window, at its first size.
     pub(super) fn new(fixed_size: u32) -> Self {
         Self {
             size: match fixed_size {
-                0 => Self::FIRST,
+                0 => Self::LEAST, // a larger one would fill queues before the fastest answer is known
                 size => size,
             },
             is_fixed: fixed_size > 0,
             fastest_us: u64::MAX / 16,
             answered: 0,
             slow: 0,
+            is_lossy: false,
         }
     }
 
@@ -156,15 +160,17 @@ impl Window {
         // A request waits for those before it, so answers take longer in a large window even without a fault.
         let expected_us = self.fastest_us * 8 + u64::from(self.size) * 20;
         self.slow += u32::from(took_us > expected_us);
+        let is_lost = took_us >= Self::LOST_US.max(self.fastest_us * 8);
+        self.is_lossy |= is_lost;
         if self.answered < self.size {
             return;
         }
-        self.size = if self.slow * 2 > self.answered {
+        self.size = if self.is_lossy || self.slow * 2 > self.answered {
             (self.size / 2).max(Self::LEAST)
         } else {
             (self.size + self.size / 4 + 1).min(Self::MOST)
         };
-        (self.answered, self.slow) = (0, 0);
+        (self.answered, self.slow, self.is_lossy) = (0, 0, false);
     }
 }
 
@@ -387,26 +393,24 @@ mod tests {
     #[test]
     fn the_window_grows_by_a_quarter_and_halves() {
         let mut window = Window::new(0);
-        assert_eq!(window.size(), 64);
-        assert_eq!(sizes(&mut window, 3, 100), [81, 102, 128]);
+        assert_eq!(window.size(), 8);
+        assert_eq!(sizes(&mut window, 3, 100), [11, 14, 18]);
         // 8 times the fastest answer and 20 us for each request of the window are not slow yet.
-        assert_eq!(sizes(&mut window, 1, 800 + 128 * 20), [161]);
-        assert_eq!(sizes(&mut window, 1, 800 + 161 * 20 + 1), [80]);
-        assert_eq!(
-            sizes(&mut window, 9, 1_000_000),
-            [40, 20, 10, 8, 8, 8, 8, 8, 8]
-        );
+        assert_eq!(sizes(&mut window, 1, 800 + 18 * 20), [23]);
+        assert_eq!(sizes(&mut window, 1, 800 + 23 * 20 + 1), [11]);
+        assert_eq!(sizes(&mut window, 2, 100_000), [8, 8]);
         assert_eq!(sizes(&mut window, 30, 100).last(), Some(&1024));
     }
 
     #[test]
-    fn half_of_the_answers_may_be_slow() {
-        for (slow, size) in [(32, 81), (33, 32)] {
+    fn half_of_the_answers_may_be_slow_and_none_as_slow_as_a_lost_segment() {
+        for (slow, took_us, size) in [(5, 100_000, 14), (6, 100_000, 8), (1, 200_000, 8)] {
             let mut window = Window::new(0);
-            for answer in 0..64 {
-                window.answered(if answer < 64 - slow { 100 } else { 1_000_000 });
+            sizes(&mut window, 1, 100);
+            for answer in 0..11 {
+                window.answered(if answer < slow { took_us } else { 100 });
             }
-            assert_eq!(window.size(), size, "{slow} of 64");
+            assert_eq!(window.size(), size, "{slow} of 11 took {took_us} us");
         }
     }
 
