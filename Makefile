@@ -23,7 +23,7 @@ book: ## Write the documentation as a site: out/book/index.html
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	$(CLIPPY)
-	for script in .ci/run bench/mrc_profiler bench/peers bench/run bench/simulated/build packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce regions/install simulator/recorder/build tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-clerk tests/guest/in-guest-hosts tests/guest/in-guest-swap tests/guest/in-guest-zswap tests/fuzz tests/make-traces tests/need tests/python/build tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/mrc_profiler bench/peers bench/run bench/simulated/build packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce regions/install simulator/recorder/build tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-clerk tests/guest/in-guest-hosts tests/guest/in-guest-nfs tests/guest/in-guest-swap tests/guest/in-guest-zswap tests/fuzz tests/make-traces tests/need tests/python/build tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench packaging/book python/gleaner tests
 
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
