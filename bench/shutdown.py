@@ -41,6 +41,7 @@ SERVERS = ["server1", "server2", "server3"]
 LEAVING = SERVERS[0]
 PAGE_BYTES = 4096
 RECRUITER_PORT = 7484
+RECRUITER_URL = f"http://127.0.0.1:{RECRUITER_PORT}"
 WINDOW_S = 10
 """Time before and after the event to which the figures refer, as in the simulation."""
 SHARE = 0.99
@@ -104,7 +105,7 @@ class MemoryServer:
             "socket": str(folder / "memoryd.sock"),
             "state_folder": str(folder / "state"),
             "host_id": self.host_id,
-            "recruiters": [f"http://{network.address('recruiter')}:{RECRUITER_PORT}"],
+            "recruiters": [RECRUITER_URL],
             "announce_every": "1s",
             "rise_after": "0s",
             "listen": f"{address}:{port}",
@@ -134,7 +135,7 @@ class Clerk:
             "disk_folder": str(disk_folder) if disk_folder else "none",
             "copies": policy.copies,
             "on_revocation": policy.on_revocation,
-            "recruiters": [f"http://{network.address('recruiter')}:{RECRUITER_PORT}"],
+            "recruiters": [RECRUITER_URL],
             "client_name": "bench",
             # All pages fit into one lease, so that none is written before there is a lease for it.
             "lease_size": f"{args.size_mib * 5 // 4}MiB",
@@ -246,6 +247,12 @@ def measured(policy: Policy, folder: Path, args: argparse.Namespace) -> dict:
         config.write_text(f'local_listen = "{address}"\nlocal_access = "all"\nannounce_every = "1s"\nreserve_share = 0.0\n')
         command = network.inside("recruiter", args.programs / "gleaner-recruiter", "run", "--config", config)
         stack.enter_context(running(command, folder / "recruiter.log"))
+        for name in ("client", *SERVERS):
+            # The other addresses of the loopback device lie on the host's port (links.py).
+            for words in ("link set lo up", "address del 127.0.0.1/8 dev lo", "address add 127.0.0.1/32 dev lo"):
+                network.run(name, "ip", *words.split())
+            forward = [sys.executable, Path(__file__).with_name("forward.py"), f"127.0.0.1:{RECRUITER_PORT}", address]
+            stack.enter_context(running(network.inside(name, *forward), folder / f"{name}-forward.log"))
         servers = {name: MemoryServer(network, name, folder, args, stack) for name in SERVERS}
         for name in SERVERS[: policy.copies]:
             servers[name].agent.idle()

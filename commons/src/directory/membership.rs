@@ -2,8 +2,8 @@
 
 use super::uid;
 use crate::catalog::Hash;
-use gleaner_policy::global::NodeId;
 use gleaner_policy::global::members::{self, Members};
+use gleaner_policy::global::{NodeId, node_of_host};
 use gleaner_schemas::commons::CommonsMember;
 use gleaner_trust::{Address, hex};
 use std::fmt;
@@ -96,7 +96,7 @@ impl MembershipSource {
 /// Host that belongs to the commons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Number of the member: the first 32 bits of its id.
+    /// Number of the member, which follows from its id.
     pub node: NodeId,
     /// Id of the host.
     pub host_id: String,
@@ -123,7 +123,7 @@ impl Membership {
             .members()
             .iter()
             .map(|member| Member {
-                node: node_of(&member.host_id),
+                node: node_of_host(&member.host_id),
                 host_id: member.host_id.clone(),
                 address: member.address.clone(),
             })
@@ -133,7 +133,7 @@ impl Membership {
         if let Some(two) = repeated {
             return Err(MembershipError::Repeated(two[0].host_id.clone()));
         }
-        let own = node_of(own_id);
+        let own = node_of_host(own_id);
         if !members.iter().any(|member| member.host_id == own_id) {
             return Err(MembershipError::WithoutThisHost(own_id.to_owned()));
         }
@@ -156,7 +156,7 @@ impl Membership {
     pub fn of_recruiters(listed: &[CommonsMember], own_id: &str) -> Self {
         let proper = listed
             .iter()
-            .filter(|entry| entry.node == node_of(&entry.host_id));
+            .filter(|entry| entry.node == node_of_host(&entry.host_id));
         let mut members: Vec<Member> = proper
             .map(|entry| Member {
                 node: entry.node,
@@ -169,7 +169,7 @@ impl Membership {
         Self {
             members,
             homes: Members::default(),
-            own: node_of(own_id),
+            own: node_of_host(own_id),
         }
     }
 
@@ -201,16 +201,9 @@ impl Membership {
     /// Member with this host id.
     #[must_use]
     pub fn of_host(&self, host_id: &str) -> Option<&Member> {
-        let member = self.member(node_of(host_id))?;
+        let member = self.member(node_of_host(host_id))?;
         (member.host_id == host_id).then_some(member)
     }
-}
-
-/// Number of a host: the first 32 bits of its id; 0 if the text is no id.
-#[must_use]
-pub fn node_of(host_id: &str) -> NodeId {
-    let first = host_id.get(..8).unwrap_or_default();
-    NodeId::from_str_radix(first, 16).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@ mod fetches;
 mod membership;
 
 pub use fetches::{Fetches, PendingFetch};
-pub use membership::{
-    Member, MemberAddress, Membership, MembershipError, MembershipSource, node_of,
-};
+pub use membership::{Member, MemberAddress, Membership, MembershipError, MembershipSource};
 
 use crate::catalog::Hash;
 use gleaner_policy::global::directory::{Directory, Holder, Stamp};

@@ -3,7 +3,6 @@
 use super::RunError;
 use super::leasing::Leasing;
 use crate::config::{Config, SharingConfig, SharingPolicy};
-use crate::directory::node_of;
 use crate::global::{GlobalMemory, Posts};
 use crate::hold::{HoldCounters, HoldSettings, LeaseKeeper, LeasePool};
 use crate::link::{LinkSettings, RecruiterLinks};
@@ -11,6 +10,7 @@ use crate::peer::{ClusterCounters, Exchange};
 use crate::status::GlobalStatus;
 use crate::store::ClusterMemory;
 use gleaner_paging::borrow::{self, Recruiters};
+use gleaner_policy::global::node_of_host;
 use gleaner_policy::global::settings::Settings;
 use gleaner_trust::{Address, ClientTrust, hex, random};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl RecruitedService {
         };
         let (posts, queues) = Posts::new();
         let memory = Arc::new(GlobalMemory::new(
-            (node_of(own_id), generation),
+            (node_of_host(own_id), generation),
             settings,
             config.local_bytes,
             Arc::clone(&pool),
@@ -77,10 +77,12 @@ impl RecruitedService {
         };
         let keeper = LeaseKeeper::new(lessors, hold, Arc::clone(&pool));
         let leasing = Leasing::start(keeper, memory).map_err(RunError::System)?;
+        let specific = Some(sharing.listen).filter(|listen| !listen.ip().is_unspecified());
+        let listened = specific.map(|listen| listen.to_string());
         let identity = LinkSettings {
             commons: config.name.clone(),
             host_id: own_id.to_owned(),
-            address: sharing.address.clone(),
+            address: sharing.address.clone().or(listened),
             port: sharing.listen.port(),
         };
         let links =

@@ -25,4 +25,4 @@ mod tests;
 mod uid;
 pub mod weights;
 
-pub use uid::{NodeId, Uid};
+pub use uid::{NodeId, Uid, node_of_host};

@@ -3,6 +3,14 @@
 /// Number of a node of the cluster.
 pub type NodeId = u32;
 
+/// Number of the node on a host: a hash of the host's id (32 hex digits), so that all members and masters
+/// of a cluster give it the same number. Texts that are no id have one number.
+#[must_use]
+pub fn node_of_host(host_id: &str) -> NodeId {
+    let id = u128::from_str_radix(host_id, 16).unwrap_or_default();
+    (Uid::shared(id).hash() >> 32) as NodeId
+}
+
 /// Marks the identifier of a page that only one node uses. A hash of a block begins like this once in 2³²
 /// blocks; the block's directory entry then lies on another node, which is the same one for all readers.
 const PRIVATE: u64 = 0xFFFF_FFFF;

@@ -2,11 +2,10 @@
 
 use super::check::{self, malformed};
 use super::epochs::{EpochStep, Epochs, Moment, finite};
-use super::node_of;
 use crate::registry::{HostId, OwnMemory, replaced};
 use axum::extract::ws::Utf8Bytes;
-use gleaner_policy::global::NodeId;
 use gleaner_policy::global::members::{Member, Members};
+use gleaner_policy::global::{NodeId, node_of_host};
 use gleaner_schemas::commons::{
     BLOCK_BYTES, CommonsMember, CommonsMessage, CommonsView, Hello, MOST_MEMBERS, MemberView,
     MembersChange, SILENCE_MS, Summary, Weights,
@@ -79,7 +78,7 @@ impl Group {
     }
 
     pub(super) fn has(&self, host_id: &str) -> bool {
-        let member = self.members.get(&node_of(host_id));
+        let member = self.members.get(&node_of_host(host_id));
         member.is_some_and(|member| member.entry.host_id == host_id)
     }
 
@@ -92,7 +91,7 @@ impl Group {
         now: Moment,
     ) -> Result<Option<mpsc::Receiver<Utf8Bytes>>, Refusal> {
         check::hello(said, now)?;
-        let node = node_of(host_id);
+        let node = node_of_host(host_id);
         let known = self.members.get(&node);
         if let Some(other) = known.filter(|known| known.entry.host_id != **host_id) {
             return Err(malformed(format!(
@@ -165,7 +164,7 @@ impl Group {
         now: Moment,
     ) -> Result<(), Refusal> {
         let summary = check::summary(said)?;
-        let node = node_of(host_id);
+        let node = node_of_host(host_id);
         let Some(member) = self.member(host_id, link) else {
             return Err(malformed("a summary before the first hello".to_owned()));
         };
@@ -205,7 +204,7 @@ impl Group {
 
     /// Removes a member whose connection has ended, unless the member has a later one.
     pub(super) fn leave(&mut self, host_id: &HostId, link: u64) {
-        let node = node_of(host_id);
+        let node = node_of_host(host_id);
         if self.member(host_id, link).is_some() {
             self.remove(node);
             self.make_list();
@@ -280,7 +279,7 @@ impl Group {
     }
 
     fn member(&mut self, host_id: &HostId, link: u64) -> Option<&mut MemberState> {
-        let member = self.members.get_mut(&node_of(host_id));
+        let member = self.members.get_mut(&node_of_host(host_id));
         member.filter(|member| member.link == link && member.entry.host_id == **host_id)
     }
 

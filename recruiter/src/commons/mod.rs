@@ -16,7 +16,7 @@ pub(crate) use group::MemberMemory;
 
 use crate::registry::HostId;
 use axum::extract::ws::Utf8Bytes;
-use gleaner_policy::global::{NodeId, Uid};
+use gleaner_policy::global::NodeId;
 use gleaner_schemas::commons::{CommonsView, Hello, SILENCE_MS, Summary, is_name};
 use gleaner_schemas::lending::{Refusal, RefusalKind};
 use group::Group;
@@ -188,10 +188,4 @@ pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
     Err(check::malformed(
         "a commons' name is 1 to 64 letters, digits and ._-, not beginning with a dot".to_owned(),
     ))
-}
-
-/// Number of a member: a hash of its host's id. So all recruiters give a host the same number.
-fn node_of(host_id: &str) -> NodeId {
-    let id = u128::from_str_radix(host_id, 16).unwrap_or_default(); // links have valid ids only
-    (Uid::shared(id).hash() >> 32) as NodeId
 }

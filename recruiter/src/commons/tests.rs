@@ -3,6 +3,7 @@
 use super::epochs::LEAST_EPOCH_MS;
 use super::*;
 use gleaner_policy::global::age::{CLASSES, class_of};
+use gleaner_policy::global::node_of_host;
 use gleaner_schemas::commons::{
     BLOCK_BYTES, CommonsMember, CommonsMessage, MembersChange, ReportPlease, VERSION, Weights,
 };
@@ -138,7 +139,7 @@ fn a_change_of_a_member_reaches_all_others_once() {
     assert!(changes[0].is_complete && !changes[1].is_complete);
     assert_eq!(changes[1].present.len(), 1);
     assert_eq!(changes[1].present[0].generation, 2);
-    assert_eq!(changes[2].gone, [node_of(&members[2].link.host_id)]);
+    assert_eq!(changes[2].gone, [node_of_host(&members[2].link.host_id)]);
     assert_eq!(members[1].list.len(), 2);
 }
 
@@ -345,7 +346,7 @@ fn a_second_recruiter_waits_until_the_first_is_silent() {
 #[test]
 fn hosts_have_the_same_number_everywhere_and_different_hosts_different_ones() {
     let numbers: std::collections::BTreeSet<NodeId> = (0..1000_u32)
-        .map(|host| node_of(&format!("{host:032x}")))
+        .map(|host| node_of_host(&format!("{host:032x}")))
         .collect();
     assert_eq!(numbers.len(), 1000);
 }
