@@ -60,7 +60,8 @@ def panel(name: str, curves: dict[str, tuple[Bins, str]], corner: tuple[int, int
     out = ['<g class="panel">', f'<text class="name" x="{x0}" y="{y0 - 10}">{escape(name)}</text>']
     for exponent in range(low, high + 1):
         at = x(10**exponent)
-        out.append(f'<path class="grid" d="M{at:.1f} {y0}v{HEIGHT}"/><text class="middle" x="{at:.1f}" y="{y0 + HEIGHT + 16}">{10**exponent:,g}</text>')
+        label = f"{10**exponent:,}" if exponent >= 0 else f"{10**exponent:g}"
+        out.append(f'<path class="grid" d="M{at:.1f} {y0}v{HEIGHT}"/><text class="middle" x="{at:.1f}" y="{y0 + HEIGHT + 16}">{label}</text>')
     for percent in (0, 25, 50, 75, 100):
         at = y(percent / 100)
         out.append(f'<path class="grid" d="M{x0} {at:.1f}h{WIDTH}"/><text class="end" x="{x0 - 6}" y="{at + 4:.1f}">{percent}</text>')
