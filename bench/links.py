@@ -8,7 +8,9 @@ is reno, the kernel's oldest. The namespaces end with the bench. Root only.
 
 import contextlib
 import os
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -40,6 +42,7 @@ class Network:
         self.burst_bytes = burst_bytes or max(2 * FRAME_BYTES + 100, (mbit_per_s or 0) * 2)
 
     def __enter__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the namespaces are removed
         self.stack = contextlib.ExitStack()
         try:
             for tool, package in (("ip", "iproute2"), ("ethtool", "ethtool")):
