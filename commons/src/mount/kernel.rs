@@ -1,9 +1,10 @@
 //! System calls and kernel files for mounts.
 
 use super::MountError;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, stat, statx};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, stat, statx};
+use rustix::io::Errno;
 use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -18,13 +19,14 @@ pub(super) fn check_mount_point(point: &Path) -> Result<(), MountError> {
         point: point.to_owned(),
         source,
     };
-    match fs::metadata(point) {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
+    // The kernel knows the type of a killed daemon's mount for a while without asking: it must ask.
+    match statx(CWD, point, AtFlags::STATX_FORCE_SYNC, StatxFlags::TYPE) {
+        Ok(found) if FileType::from_raw_mode(found.stx_mode.into()).is_dir() => Ok(()),
         Ok(_) => Err(failed(io::ErrorKind::NotADirectory.into())),
-        Err(e) if e.kind() == io::ErrorKind::NotConnected => Err(MountError::Stale {
+        Err(Errno::NOTCONN) => Err(MountError::Stale {
             point: point.to_owned(),
         }),
-        Err(e) => Err(failed(e)),
+        Err(e) => Err(failed(e.into())),
     }
 }
 
