@@ -1,5 +1,5 @@
-//! Leases of this host's own memory: requested as blocks fill them, renewed, and returned when other borrowers
-//! need the memory. A quarter of the host's quota stays free for other borrowers.
+//! Leases of this host's own memory: requested as blocks fill them, renewed, and returned when other clients
+//! need the memory. A quarter of the host's quota stays free for other clients.
 
 use super::lease::BlockLease;
 use super::pool::LeasePool;
@@ -223,7 +223,7 @@ impl Drop for LeaseKeeper {
     }
 }
 
-/// Bytes that blocks may use of a quota: a quarter of it stays free for other borrowers.
+/// Bytes that blocks may use of a quota: a quarter of it stays free for other clients.
 fn allowed_bytes(quota_bytes: u64, most_bytes: u64) -> u64 {
     (quota_bytes - quota_bytes / 4).min(most_bytes)
 }
