@@ -13,7 +13,7 @@ use std::io;
 /// Privileges that the service gives up once it has mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Privileges {
-    /// Those of root, who becomes this user.
+    /// Privileges of root, who becomes this user.
     Root(Account),
     /// CAP_SYS_ADMIN of another user than root, as a unit with `AmbientCapabilities=` gives it.
     Capability,

@@ -193,6 +193,29 @@ impl Exchange {
         }
     }
 
+    /// Asks a member for a block, and asks again, with a longer wait, if the member is fetching the block itself.
+    fn ask_and_wait(
+        &self,
+        member: &Member,
+        hash: &Hash,
+        (request, is_forwarded): (Holder, bool),
+        (until, deadline): (Instant, Instant),
+    ) -> Option<(BlockAnswer, bool)> {
+        let reader = format_reader(request);
+        let headers = [
+            (READER, reader.as_str()),
+            (FORWARDED, "true"),
+            (WAIT, "true"),
+        ];
+        let count = if is_forwarded { 2 } else { 1 };
+        let answer = self.ask(member, hash, &headers[..count], until)?;
+        if !matches!(answer.0, BlockAnswer::UnderWay) {
+            return Some(answer);
+        }
+        let until = (Instant::now() + self.fetch_wait + self.peer_timeout).min(deadline);
+        self.ask(member, hash, &headers, until)
+    }
+
     /// Asks a host that the directory named as a holder; waits at that host if it fetches the block itself.
     fn ask_holder(
         &self,
@@ -203,15 +226,8 @@ impl Exchange {
     ) -> Option<Block> {
         let membership = self.membership();
         let member = membership.member(to)?;
-        let reader = format_reader(request);
-        let headers = [(READER, reader.as_str()), (FORWARDED, "true")];
-        let mut answer = self.ask(member, hash, &headers, until)?;
-        if matches!(answer.0, BlockAnswer::UnderWay) {
-            let until = (Instant::now() + self.fetch_wait + self.peer_timeout).min(deadline);
-            let headers = [headers[0], headers[1], (WAIT, "true")];
-            answer = self.ask(member, hash, &headers, until)?;
-        }
-        let (answer, is_moved) = answer;
+        let (answer, is_moved) =
+            self.ask_and_wait(member, hash, (request, true), (until, deadline))?;
         // A host that fetches the block is no false holder.
         if !matches!(answer, BlockAnswer::UnderWay) {
             let is_found = matches!(answer, BlockAnswer::Found(_));
@@ -241,15 +257,7 @@ impl Exchange {
     ) -> Option<Block> {
         let membership = self.membership();
         let member = membership.member(to)?;
-        let reader = format_reader(request);
-        let headers = [(READER, reader.as_str())];
-        let mut answer = self.ask(member, hash, &headers, until)?;
-        if matches!(answer.0, BlockAnswer::UnderWay) {
-            let until = (Instant::now() + self.fetch_wait + self.peer_timeout).min(deadline);
-            let headers = [headers[0], (FORWARDED, "true"), (WAIT, "true")];
-            answer = self.ask(member, hash, &headers, until)?;
-        }
-        match answer {
+        match self.ask_and_wait(member, hash, (request, false), (until, deadline))? {
             (BlockAnswer::Found(block), is_moved) => {
                 self.memory.arrived(to, (hash, &block), is_moved, request);
                 Some(block)

@@ -37,7 +37,7 @@ pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, ServersError>
 /// Number of simulations of a scenario file, for progress: one for each case and seed.
 ///
 /// # Errors
-/// Those of [`ScenarioFile::cases`].
+/// Errors of [`ScenarioFile::cases`].
 pub fn runs(file: &ScenarioFile) -> Result<usize, ServersError> {
     Ok(file.cases()?.len() * file.seeds.len())
 }
@@ -46,7 +46,7 @@ pub fn runs(file: &ScenarioFile) -> Result<usize, ServersError> {
 /// with the number of finished runs.
 ///
 /// # Errors
-/// Those of [`simulate`], [`ScenarioFile::check_inputs`] and [`ScenarioFile::cases`]; [`ServersError::NoDataset`],
+/// Errors of [`simulate`], [`ScenarioFile::check_inputs`] and [`ScenarioFile::cases`]; [`ServersError::NoDataset`],
 /// [`ServersError::Hosts`], [`ServersError::NoCurve`] and [`ServersError::CurvePages`].
 pub fn rows(
     file: &ScenarioFile,

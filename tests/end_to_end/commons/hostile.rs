@@ -17,7 +17,7 @@ const TURN: Duration = Duration::from_millis(5);
 /// Way in which the member answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conduct {
-    /// It has no block, and takes every block that is given to it.
+    /// No block is found, and every block that is put is accepted.
     Empty,
     /// Every block has other bytes.
     OtherBytes,

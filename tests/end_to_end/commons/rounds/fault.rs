@@ -27,7 +27,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// One fault of each kind.
+    /// Faults of all kinds, one of each.
     pub(super) fn all(random: &mut Random) -> Vec<Self> {
         let mut host = || random.below(HOSTS as u64) as usize;
         let one = host();
