@@ -14,9 +14,13 @@ refuses is listed as not offered. The measures:
   stream         a file read from beginning to end from the memory of one other host
   give-back      time until memoryd has given 1 GiB back (reclaim.py), alone and while a commons of two hosts streams on the same machine
 
-A host has --memory-mib for blocks in every way. A commons divides them (--hold-share); the page cache has them as the limit of the reader's control group; rclone's cache
-of files has this size; a proxy has all hosts' memory, and the hosts before it have none. The client before proxies and page cache is `gleaner-commons mount`, which
-hashes every block as the services do. Nothing is pinned. Root only.
+A host has --memory-mib for blocks in every way. A commons divides them (--hold-share). Under hash, the service has both parts itself. Under gms and n-chance
+(commons_lenders.py), a recruiter on a host of its own lists the members, and the service leases the part for other hosts' blocks from its host's
+gleaner-memoryd: 102 MiB of 128 by default. One control group limits service and memory server to the same sum as the service of hash. An eighth of the
+leases holds no blocks, since evicted blocks keep their places until they are sent. Before a measure begins, all members know each other, and have leases and
+weights. The page cache has the memory as the limit of the reader's control group; rclone's cache of files has this size; a proxy has all hosts' memory, and
+the hosts before it have none. The client before proxies and page cache is `gleaner-commons mount`, which hashes every block as the services do. Nothing is
+pinned. Root only.
 """
 
 import argparse
@@ -32,6 +36,7 @@ import time
 from pathlib import Path
 
 from commons_hosts import BLOCK, ROOT, Data, Service, Site, unpack
+from commons_lenders import in_slabs
 from latency import fio
 
 POLICIES = ("hash", "gms", "n-chance", "none")
@@ -66,6 +71,12 @@ def percentiles(latencies_us: list[float]) -> dict[str, float]:
     return {"p50": statistics.median(ordered), "p99": ordered[int(len(ordered) * 0.99)]}
 
 
+def split(policy: str, memory_mib: int, hold_share: float) -> tuple[int, int]:
+    """Memory of a host for blocks that it reads, and for those of other hosts, in MiB. Leases have whole slabs, and all policies the same split."""
+    hold_mib = 0 if policy == "none" else in_slabs(memory_mib * hold_share)
+    return memory_mib - hold_mib, hold_mib
+
+
 class Bench:
     """Runs measures, and collects their rows."""
 
@@ -76,7 +87,6 @@ class Bench:
         self.data_of: dict[tuple[int, int], Data] = {}
         site = self.site(1, 1, FILE_BYTES, None)
         self.policies = [policy for policy in args.policies if site.is_offered(policy)]
-        self.is_lease_offered = site.is_offered("hash", "lease")
         for policy in args.policies:
             if policy not in self.policies:
                 self.add("policies", policy, "not offered")
@@ -109,8 +119,7 @@ class Bench:
             return [enter(site.alone(number, site.source, memory_mib)) for number in numbers]
         if way == "rclone":
             return [enter(site.rclone(number, memory_mib)) for number in numbers]
-        hold_mib = 0 if way == "none" else round(memory_mib * hold_share)
-        return [enter(site.service(number, way, memory_mib - hold_mib, hold_mib)) for number in numbers]
+        return enter(site.sharing(way, [split(way, memory_mib, hold_share)] * len(numbers)))
 
     def read(self, site: Site, services: list[Service], seeds: list[int]) -> dict:
         """All workstations read all files at once."""
@@ -183,8 +192,7 @@ class Bench:
         """Two hosts, of which the second holds all blocks of one file, and the first none."""
         mib = self.args.pair_mib
         with self.site(2, 1, mib << 20, None) as site, contextlib.ExitStack() as stack:
-            first = stack.enter_context(site.service(0, policy, local_mib, 0))
-            second = stack.enter_context(site.service(1, policy, mib + 16, mib + 16))
+            first, second = stack.enter_context(site.sharing(policy, [(local_mib, 0), (mib + 16, in_slabs(mib + 16))]))
             progress(f"{policy}: the second host reads {mib} MiB")
             blocks_count = (mib << 20) // BLOCK
             for begin in range(0, blocks_count, WARMED_AT_ONCE):
@@ -274,7 +282,6 @@ class Bench:
                     thread.join()
             self.add("give-back", policy, "median beside streaming hosts", beside_ms, "ms")
             self.add("give-back", policy, "beside / alone", beside_ms / alone_ms, "×", most=1.1)
-        self.add("give-back", "hold = \"lease\"", "offered, not measured here" if self.is_lease_offered else "not offered")
 
 
 MEASURES = {
@@ -308,7 +315,7 @@ def table(rows: list[dict]) -> str:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=Path, default=ROOT / "target/release", metavar="DIR", help="where gleaner, gleaner-commons and gleaner-memoryd are")
+    parser.add_argument("--programs", type=Path, default=ROOT / "target/release", metavar="DIR", help="where gleaner, gleaner-commons, gleaner-memoryd and gleaner-recruiter are")
     parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES), metavar="MEASURE", help="[all]")
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), metavar="POLICY", help=f"[{' '.join(POLICIES)}]")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="[all]")

@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+from commons_lenders import RECRUITED, RECRUITER_PORT, await_members, memory_server, recruiter
+from daemons import end_of, running, settings, wait_until_none
 from links import PATIENCE_S, PREFIX, ROOT, Network, call
 
 NGINX = ROOT / "target/nginx/usr/sbin/nginx"
@@ -38,7 +40,7 @@ def unpack(name: str) -> None:
 
 
 class Group:
-    """Control group with a limit of memory. Processes join it when they start."""
+    """Control group with a limit of memory. Programs join it when they start."""
 
     def __init__(self, mib: int):
         first = Path("/sys/fs/cgroup/memory")
@@ -53,8 +55,9 @@ class Group:
         (self.path / ("memory.limit_in_bytes" if self.is_first else "memory.max")).write_text(str(self.bytes))
         return self
 
-    def join(self) -> None:
-        (self.path / "cgroup.procs").write_text("0")
+    def joining(self, command: list) -> list:
+        """Command that joins the group, and then runs another one."""
+        return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', self.path / "cgroup.procs", *command]
 
     def __exit__(self, *_):
         until = time.monotonic() + PATIENCE_S
@@ -66,22 +69,6 @@ class Group:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def running(command: list, group: Group | None = None, **options):
-    """Runs a program until the body ends; the program must not end before."""
-    process = subprocess.Popen(list(map(str, command)), preexec_fn=group.join if group else None, **options)
-    try:
-        yield process
-        if process.poll() is not None:
-            raise SystemExit(f"{' '.join(map(str, command))} ended with {process.returncode}")
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_S)
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                pipe.close()
 
 
 class Data:
@@ -118,10 +105,10 @@ class Reader:
 
 
 class Service:
-    """A running `gleaner-commons run` or `mount`, and its reader."""
+    """A running `gleaner-commons run` or `mount`, its reader, and the logs of its host's programs."""
 
-    def __init__(self, commons: Path, socket: Path, reader: Reader):
-        self.commons, self.socket, self.reader = commons, socket, reader
+    def __init__(self, commons: Path, socket: Path, reader: Reader, logs: list[Path] | None = None):
+        self.commons, self.socket, self.reader, self.logs = commons, socket, reader, logs or []
 
     def status(self) -> dict:
         return json.loads(call(self.commons, "status", "--json", "--socket", self.socket))
@@ -131,14 +118,15 @@ class Service:
 
 
 class Site(Network):
-    """A source, a host for a proxy, and workstations, all with links of one rate."""
+    """A source, hosts for a proxy and a recruiter, and workstations, all with links of one rate."""
 
     def __init__(self, args, folder: Path, data: Data, hosts_count: int, mbit_per_s: int | None):
         self.workstations = [f"ws{number}" for number in range(hosts_count)]
-        super().__init__(["source", "proxy", *self.workstations], mbit_per_s, burst_bytes=128 << 10, offloads=True)
+        super().__init__(["source", "proxy", "recruiter", *self.workstations], mbit_per_s, burst_bytes=128 << 10, offloads=True)
         self.args, self.folder, self.data = args, folder, data
         self.commons = args.programs / "gleaner-commons"
         self.source = f"http://{self.address('source')}:{SOURCE_PORT}"
+        self.recruiter_url = f"https://{self.address('recruiter')}:{RECRUITER_PORT}"
 
     def __enter__(self):
         super().__enter__()
@@ -163,11 +151,8 @@ class Site(Network):
 
     def await_url(self, url: str) -> None:
         """Waits until a workstation gets an answer from `url`."""
-        until = time.monotonic() + PATIENCE_S
-        while subprocess.run(self.entering("ws0", "curl", "-sf", "-o", "/dev/null", "-r", "0-0", url)).returncode != 0:
-            if time.monotonic() > until:
-                raise SystemExit(f"{url} does not answer")
-            time.sleep(0.05)
+        command = self.entering("ws0", "curl", "-sf", "-o", "/dev/null", "-r", "0-0", url)
+        wait_until_none(lambda: "" if subprocess.run(command).returncode == 0 else f"an answer of {url}", PATIENCE_S)
 
     def source_bytes(self) -> int:
         """Bytes of bodies that the source has sent so far."""
@@ -219,49 +204,70 @@ class Site(Network):
 
     # Ways to read on a workstation
 
-    def certify(self) -> None:
+    def pki(self, *words) -> None:
+        """Runs `gleaner pki` with the site's authority."""
         environment = os.environ | {"GLEANER_PKI": str(self.folder / "pki")}
-        gleaner = self.args.programs / "gleaner"
+        subprocess.run([self.args.programs / "gleaner", "pki", *map(str, words)], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    def certify(self) -> None:
         if not (self.folder / "pki").exists():
-            subprocess.run([gleaner, "pki", "init", "--name", "bench.example"], env=environment, check=True, stdout=subprocess.DEVNULL)
+            self.pki("init", "--name", "bench.example")
         for number, host in enumerate(self.workstations):
             if not (self.folder / f"{host}.crt").exists():
-                words = ["pki", "issue", "--host", host_id(number), "-o", self.folder / host]
-                subprocess.run([gleaner, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
+                self.pki("issue", "--host", host_id(number), "-o", self.folder / host)
 
-    def config(self, number: int, policy: str, local_mib: int, hold: str, here: Path) -> Path:
-        """Configuration of a workstation's service; `hold` is its key."""
-        host = self.workstations[number]
+    def identity(self, number: int) -> dict:
+        """Keys of the configurations of a workstation's programs: its id, and its files for TLS."""
+        prefix = self.folder / self.workstations[number]
+        return {"host_id": host_id(number), "certificate": f"{prefix}.crt", "key": f"{prefix}.key", "authority": str(self.folder / "pki/authority.crt")}
+
+    def config(self, number: int, policy: str, local_mib: int, hold_mib: int, here: Path) -> Path:
+        """Configuration of a workstation's service."""
         members = [f"{host_id(other)}@{self.address(name)}:{PEER_PORT}" for other, name in enumerate(self.workstations)]
-        keys = {
-            "name": "bench", "host_id": host_id(number), "listen": f"{self.address(host)}:{PEER_PORT}", "members": members, "policy": policy,
-            "certificate": f"{self.folder / host}.crt", "key": f"{self.folder / host}.key", "authority": str(self.folder / "pki/authority.crt"),
-            "socket": str(here / "commons.sock"), "local_listen": "none", "kernel_cache": False, "local": f"{local_mib}MiB", "hold": hold,
+        keys = self.identity(number) | {
+            "name": "bench", "listen": f"{self.address(self.workstations[number])}:{PEER_PORT}", "policy": policy,
+            "socket": str(here / "commons.sock"), "local_listen": "none", "kernel_cache": False, "local": f"{local_mib}MiB", "hold": f"{hold_mib}MiB",
             "source_timeout": "60s",
         }  # fmt: skip
+        keys |= {"recruiters": [self.recruiter_url]} if policy in RECRUITED else {"members": members}
         if self.args.peer_timeout:
             keys["peer_timeout"] = self.args.peer_timeout
         mount = {"catalog": self.data.address, "folder": str(here / "mount"), "source": self.source}
-        lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-        lines += ["[[mounts]]", *(f"{key} = {json.dumps(value)}" for key, value in mount.items())]
         path = here / "commons.toml"
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text(f"{settings(keys)}[[mounts]]\n{settings(mount)}")
         return path
 
-    def is_offered(self, policy: str, hold: str = "16MiB") -> bool:
-        """Returns true if the program accepts a configuration with these keys."""
-        config = self.config(0, policy, 16, hold, self.made("offered"))
+    def is_offered(self, policy: str) -> bool:
+        """Returns true if the program accepts a configuration with this policy."""
+        config = self.config(0, policy, 16, 16, self.made("offered"))
         return subprocess.run([self.commons, "check-config", "--config", config], capture_output=True).returncode == 0
 
     @contextlib.contextmanager
     def service(self, number: int, policy: str, local_mib: int, hold_mib: int):
-        """A workstation's service, whose memory is limited to that of its blocks and PROGRAMS_MIB."""
+        """A workstation's service, whose memory is limited to that of its blocks and PROGRAMS_MIB. With a recruiter, the host has a memory server in the same group,
+        and blocks for others lie in leases of `hold_mib`."""
         here = self.made("service")
         (here / "mount").mkdir()
-        config = self.config(number, policy, local_mib, f"{hold_mib}MiB", here)
+        config = self.config(number, policy, local_mib, hold_mib, here)
         command = self.entering(self.workstations[number], self.commons, "run", "--config", config)
-        with Group(local_mib + hold_mib + PROGRAMS_MIB) as group, self.mounted(command, here, group), self.reader(here / "mount") as reader:
-            yield Service(self.commons, here / "commons.sock", reader)
+        with contextlib.ExitStack() as stack:
+            group = stack.enter_context(Group(local_mib + hold_mib + PROGRAMS_MIB))
+            logs = [here / "log"]
+            if policy in RECRUITED:
+                logs.append(stack.enter_context(memory_server(self, number, hold_mib, group)))
+            stack.enter_context(self.mounted(group.joining(command), here))
+            reader = stack.enter_context(self.reader(here / "mount"))
+            yield Service(self.commons, here / "commons.sock", reader, logs)
+
+    @contextlib.contextmanager
+    def sharing(self, policy: str, sizes_mib: list[tuple[int, int]]):
+        """Services of a commons, one on each workstation, by their memory for local blocks and for those of others; all are ready."""
+        with contextlib.ExitStack() as stack:
+            logs = [stack.enter_context(recruiter(self))] if policy in RECRUITED else []
+            services = [stack.enter_context(self.service(number, policy, *sizes)) for number, sizes in enumerate(sizes_mib)]
+            if policy in RECRUITED:
+                await_members(services, [hold_mib for _, hold_mib in sizes_mib], logs)
+            yield services
 
     @contextlib.contextmanager
     def alone(self, number: int, source: str, page_cache_mib: int | None):
@@ -274,7 +280,7 @@ class Site(Network):
         command = self.entering(self.workstations[number], self.commons, *words)
         with contextlib.ExitStack() as stack:
             group = stack.enter_context(Group(page_cache_mib + READER_MIB)) if page_cache_mib else None
-            stack.enter_context(self.mounted(command, here, None))
+            stack.enter_context(self.mounted(command, here))
             reader = stack.enter_context(self.reader(here / "mount", group))
             yield Service(self.commons, here / "commons.sock", reader)
 
@@ -293,27 +299,24 @@ class Site(Network):
             group = stack.enter_context(Group(mib + 2 * PROGRAMS_MIB))
             # What rclone has left when it has ended.
             stack.callback(subprocess.run, ["umount", "-l", point], check=False, stderr=subprocess.DEVNULL)
-            stack.enter_context(running(command, group, stderr=subprocess.DEVNULL))
-            until = time.monotonic() + PATIENCE_S
-            while not point.is_mount():
-                if time.monotonic() > until:
-                    raise SystemExit("rclone does not mount")
-                time.sleep(0.05)
+            stack.enter_context(running(group.joining(command), stderr=subprocess.DEVNULL))
+            wait_until_none(lambda: "" if point.is_mount() else "rclone's mount", PATIENCE_S)
             own = stack.enter_context(Group(READER_MIB))
             yield Service(self.commons, here / "none", stack.enter_context(self.reader(point, own)))
 
     @contextlib.contextmanager
-    def mounted(self, command: list, here: Path, group: Group | None):
+    def mounted(self, command: list, here: Path):
         """Runs a program of the commons until the body ends; it has mounted when it prints a line."""
-        with (here / "log").open("w") as log, running(command, group, stdout=subprocess.PIPE, stderr=log, text=True) as process:
+        log = here / "log"
+        with running(command, log, stdout=subprocess.PIPE, text=True) as process:
             if not process.stdout.readline().startswith("mounted "):
-                raise SystemExit(f"{' '.join(command)}: {(here / 'log').read_text()}")
+                raise SystemExit(f"{' '.join(map(str, command))}:\n{end_of(log)}")
             yield
 
     @contextlib.contextmanager
     def reader(self, folder: Path, group: Group | None = None):
         command = [sys.executable, ROOT / "bench/reads.py", folder]
-        with running(command, group, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with running(group.joining(command) if group else command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             reader = Reader(process)
             reader.answer()  # it has listed the files
             yield reader

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import disk
+from daemons import running, settings, wait_until_none
 from latency import attached
 from links import ROOT, Network, call
 from reclaim import FakeAgent, resident_bytes
@@ -69,25 +70,7 @@ NAMES = [policy.name for policy in POLICIES]
 
 
 def until(what: str, is_true) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not is_true():
-        if time.monotonic() > end:
-            raise SystemExit(f"waited {PATIENCE_S} s in vain for {what}")
-        time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def running(command: list[str], said: Path):
-    """Runs a daemon; if it ends by itself, the bench ends with its last words."""
-    with said.open("w") as file:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
-    try:
-        yield process
-        if process.poll() is not None:
-            raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}: {said.read_text()}")
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_S)
+    wait_until_none(lambda: "" if is_true() else what, PATIENCE_S)
 
 
 class MemoryServer:
@@ -114,7 +97,7 @@ class MemoryServer:
             "shrink_every": args.shrink_every,
         }
         config = folder / "memoryd.toml"
-        config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+        config.write_text(settings(keys))
         command = network.inside(name, args.programs / "gleaner-memoryd", "run", "--config", config)
         self.process = stack.enter_context(running(command, folder / "said"))
         self.agent.ready()
@@ -141,7 +124,7 @@ class Clerk:
             "lease_size": f"{args.size_mib * 5 // 4}MiB",
         }
         config = folder / "clerk.toml"
-        config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+        config.write_text(settings(keys))
         command = [args.programs / "gleaner-clerk", "run", "--config", config]
         stack.enter_context(network.serving("client", "client", self.url, *command))
 
