@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from commons_lenders import RECRUITED, RECRUITER_PORT, await_members, memory_server, recruiter
+from commons_lenders import RECRUITED, RECRUITER_PORT, members, memory_server, recruiter
 from daemons import end_of, running, settings, wait_until_none
 from links import PATIENCE_S, PREFIX, ROOT, Network, call
 
@@ -223,13 +223,13 @@ class Site(Network):
 
     def config(self, number: int, policy: str, local_mib: int, hold_mib: int, here: Path) -> Path:
         """Configuration of a workstation's service."""
-        members = [f"{host_id(other)}@{self.address(name)}:{PEER_PORT}" for other, name in enumerate(self.workstations)]
+        all_hosts = [f"{host_id(other)}@{self.address(name)}:{PEER_PORT}" for other, name in enumerate(self.workstations)]
         keys = self.identity(number) | {
             "name": "bench", "listen": f"{self.address(self.workstations[number])}:{PEER_PORT}", "policy": policy,
             "socket": str(here / "commons.sock"), "local_listen": "none", "kernel_cache": False, "local": f"{local_mib}MiB", "hold": f"{hold_mib}MiB",
             "source_timeout": "60s",
         }  # fmt: skip
-        keys |= {"recruiters": [self.recruiter_url]} if policy in RECRUITED else {"members": members}
+        keys |= {"recruiters": [self.recruiter_url]} if policy in RECRUITED else {"members": all_hosts}
         if self.args.peer_timeout:
             keys["peer_timeout"] = self.args.peer_timeout
         mount = {"catalog": self.data.address, "folder": str(here / "mount"), "source": self.source}
@@ -266,7 +266,7 @@ class Site(Network):
             logs = [stack.enter_context(recruiter(self))] if policy in RECRUITED else []
             services = [stack.enter_context(self.service(number, policy, *sizes)) for number, sizes in enumerate(sizes_mib)]
             if policy in RECRUITED:
-                await_members(services, [hold_mib for _, hold_mib in sizes_mib], logs)
+                stack.enter_context(members(services, [hold_mib for _, hold_mib in sizes_mib], logs))
             yield services
 
     @contextlib.contextmanager

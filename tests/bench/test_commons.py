@@ -13,7 +13,7 @@ sys.path[:0] = [str(BENCH)]
 
 import commons  # noqa: E402
 from commons_hosts import Site, host_id  # noqa: E402
-from commons_lenders import RECRUITED, await_members, cap_mib, memory_server_keys, missing  # noqa: E402
+from commons_lenders import RECRUITED, cap_mib, members, memory_server_keys, missing  # noqa: E402
 from daemons import settings, wait_until_none  # noqa: E402
 
 MIB = 1 << 20
@@ -57,7 +57,7 @@ def test_only_recruited_policies_have_the_recruiter_and_the_others_the_list_of_m
     assert {key: recruited[key] for key in recruited.keys() - of_policy} == {key: fixed[key] for key in fixed.keys() - of_policy}
 
 
-def test_a_memory_server_has_its_services_identity_and_lends_only_to_its_host(site, tmp_path):
+def test_a_memory_server_has_the_identity_and_the_recruiter_of_its_hosts_service(site, tmp_path):
     keys = tomllib.loads(settings(memory_server_keys(site, 1, 102, tmp_path / "agent.sock", tmp_path)))
     service = config(site, "gms", tmp_path)
     assert {key: keys[key] for key in site.identity(1)} == {key: service[key] for key in site.identity(1)}
@@ -108,12 +108,21 @@ def test_a_wait_in_vain_names_what_was_missing_and_shows_the_end_of_each_log(tmp
     log, other = tmp_path / "log", tmp_path / "other"
     log.write_text("".join(f"line {number}\n" for number in range(100)))
     service = SimpleNamespace(status=lambda: status(leased_bytes=0), logs=[log])
-    with pytest.raises(SystemExit) as caught:
-        await_members([service] * 3, [0, 102, 102], [other])
+    with pytest.raises(SystemExit) as caught, members([service] * 3, [0, 102, 102], [other]):
+        pytest.fail("the measure began")
     said = str(caught.value)
     assert "in vain for ws1: a lease of its host's memory" in said
     assert "line 99" in said and "line 0\n" not in said
     assert f"{other}:\n(empty)" in said
+
+
+def test_a_lease_that_is_lost_during_a_measure_ends_the_bench(tmp_path, monkeypatch):
+    monkeypatch.setattr("commons_lenders.TO_STAY_S", 0)
+    figures = {"leased_bytes": 64 * MIB}
+    epochs = iter(range(1, 1000))
+    service = SimpleNamespace(status=lambda: status(epoch={"number": next(epochs), "targets": [[1, 5]]}, **figures), logs=[])
+    with pytest.raises(SystemExit, match="in vain for ws1: a lease"), members([service] * 3, [0, 102, 102], []):
+        figures["leased_bytes"] = 0
 
 
 def test_a_wait_ends_when_nothing_is_missing():
