@@ -47,6 +47,19 @@ impl Running {
         self.child.id()
     }
 
+    /// Returns true if the program has not ended.
+    ///
+    /// # Panics
+    /// If it was waited for before.
+    #[track_caller]
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let pid = Pid::from_child(&self.child);
+        let asked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT; // it is not reaped
+        let ended = waitid(WaitId::Pid(pid), asked);
+        ended.expect("it is our child").is_none()
+    }
+
     /// Waits for the next line of standard output, and returns it.
     ///
     /// # Panics

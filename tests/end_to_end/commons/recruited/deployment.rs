@@ -1,51 +1,50 @@
-//! Hosts whose members a recruiter lists: real services, memory servers and a recruiter with certificates, on
-//! loopback addresses. The owners' agents are the test's.
+//! A recruiter, memory servers and services with certificates, on loopback addresses. The owners' agents are the
+//! test's.
 
-use super::mounted::assert_equal;
-use super::server::{Manner, Server};
-use super::stage::{BLOCK, Stage, commons, unmount};
+use crate::commons::fleet::host_id;
+use crate::commons::server::{Manner, Server};
+use crate::commons::stage::{BLOCK, Stage, commons, unmount};
 use crate::lending::agent::Agent;
-use gleaner_harness::{Random, Running, program, succeed, unused_address, wait_for};
+use gleaner_harness::{Running, program, succeed, unused_address, wait_for, wait_for_some};
+use gleaner_paging::ask;
+use gleaner_schemas::lending::{LendingState, OwnerCommand, OwnerReply};
+use gleaner_schemas::live::SILENT_AFTER_MS;
 use gleaner_trust::{Authority, Role};
 use serde_json::Value;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use tempfile::TempDir;
 
-const LARGE: &str = "lib/deep/er/large";
-/// Number of blocks of [`LARGE`].
-const LARGE_BLOCKS: u64 = 40;
-/// Number of blocks in a service's own memory: far fewer than the large file has.
-const OWN_BLOCKS: usize = 10;
+/// Number of blocks in a service's own memory: far fewer than any folder of the tests has.
+pub(super) const OWN_BLOCKS: usize = 10;
 /// Timeouts that no busy machine exceeds.
-const LONG_TIMEOUTS: &str =
+pub(super) const LONG_TIMEOUTS: &str =
     "peer_timeout = \"60s\"\nfetch_wait = \"60s\"\nsource_timeout = \"200s\"\n";
-
-/// Id of a host. One of digits alone would be no name of a server.
-fn host_id(number: usize) -> String {
-    format!("a{number:07x}{number:024x}")
-}
+/// Longest reclaim of a lease: no longer than a memory server waits before it treats a silent agent as the owner's
+/// return.
+const LONGEST_RECLAIM_US: u64 = SILENT_AFTER_MS as u64 * 1000;
 
 /// A recruiter and hosts, which read from one source.
-struct RecruitedFleet {
+pub(super) struct RecruitedFleet {
     /// Dropped first: their mounts lie in the stage's folder.
-    hosts: Vec<Host>,
-    recruiter: Running,
-    stage: Stage,
-    server: Server,
+    pub(super) hosts: Vec<Host>,
+    pub(super) recruiter: Running,
+    pub(super) stage: Stage,
+    pub(super) server: Server,
     _folder: TempDir,
 }
 
 /// A host: its owner's agent, its memory server, and its service with one mount.
-struct Host {
-    agent: Agent,
+pub(super) struct Host {
+    pub(super) agent: Agent,
     _memory_server: Running,
     service: Running,
-    point: PathBuf,
+    pub(super) point: PathBuf,
     socket: PathBuf,
+    /// Socket of the memory server for the owner's commands.
+    owner_socket: PathBuf,
 }
 
 /// Files and addresses of the deployment, for starting hosts.
@@ -58,9 +57,9 @@ struct Site<'a> {
 }
 
 impl RecruitedFleet {
-    /// Starts one host for each size in `holds`, the most memory that it leases for blocks.
-    fn start(holds: &[&str], timeouts: &str) -> Self {
-        let stage = Stage::new(&mut Random::new());
+    /// Starts one host for each size in `holds`, the most memory that it leases for blocks. All hosts mount the sealed
+    /// folder of `stage`.
+    pub(super) fn start(stage: Stage, holds: &[&str], timeouts: &str) -> Self {
         let server = Server::start(stage.input(), Manner::Proper);
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path();
@@ -87,7 +86,7 @@ impl RecruitedFleet {
     }
 
     /// Waits until every host knows all others, and those that may hold blocks have leases and weights.
-    fn wait_until_joined(&self, holds: &[&str]) {
+    pub(super) fn wait_until_joined(&self, holds: &[&str]) {
         for (host, hold) in self.hosts.iter().zip(holds) {
             wait_for("the members", || {
                 let status = host.status();
@@ -104,10 +103,6 @@ impl RecruitedFleet {
                 .unwrap()
                 .is_empty()
         });
-    }
-
-    fn large(&self) -> Vec<u8> {
-        fs::read(self.stage.input().join(LARGE)).unwrap()
     }
 }
 
@@ -184,28 +179,64 @@ impl Host {
             service,
             point,
             socket: file("commons.sock"),
+            owner_socket: file("memoryd.sock"),
         }
     }
 
-    fn status(&self) -> Value {
+    pub(super) fn status(&self) -> Value {
         let mut command = commons();
         command.args(["status", "--json", "--socket"]);
         serde_json::from_str(&succeed(command.arg(&self.socket))).unwrap()
     }
 
-    fn figure(&self, group: Option<&str>, key: &str) -> u64 {
+    pub(super) fn figure(&self, group: Option<&str>, key: &str) -> u64 {
         let status = self.status();
         let figures = group.map_or(&status, |group| &status[group]);
         let figure = figures[key].as_u64();
         figure.unwrap_or_else(|| panic!("no {key} in {status}"))
     }
 
-    fn global(&self, key: &str) -> u64 {
+    pub(super) fn global(&self, key: &str) -> u64 {
         self.figure(Some("global"), key)
     }
 
-    fn assert_reads(&self, wanted: &[u8]) {
-        assert!(fs::read(self.point.join(LARGE)).unwrap() == wanted);
+    /// Answer of the memory server to a command of the owner.
+    fn ask_memory_server(&self, command: OwnerCommand) -> OwnerReply {
+        ask::memoryd(&self.owner_socket, command).unwrap()
+    }
+
+    fn lending(&self) -> LendingState {
+        match self.ask_memory_server(OwnerCommand::Status) {
+            OwnerReply::Lending(lending) => *lending,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Lets the owner return once blocks lie in the host's lease. The memory server then reclaims all memory in time,
+    /// and the service notices the loss.
+    pub(super) fn return_owner_of_blocks(&self) {
+        wait_for("blocks in the lease", || {
+            self.lending().resident_bytes > 0 && self.global("leased_used_bytes") > 0
+        });
+        self.agent.owner_returns();
+        wait_for("the owner's memory", || self.lending().leases.is_empty());
+        let lending = self.lending();
+        assert_eq!((lending.quota.lent_bytes, lending.resident_bytes), (0, 0));
+        let reclaim = wait_for_some("the reclaim in the log", || {
+            match self.ask_memory_server(OwnerCommand::Log) {
+                OwnerReply::Log { reclaims } => reclaims.into_iter().rfind(|r| r.cause == "owner"),
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!(reclaim.remaining_lent_bytes, 0);
+        assert!(
+            reclaim.bytes > 0 && reclaim.full_reclaim_us <= LONGEST_RECLAIM_US,
+            "{reclaim:?}"
+        );
+        wait_for("the end of the lease", || self.global("leased_bytes") == 0);
+        wait_for("the loss of blocks", || {
+            self.global("lost_blocks_count") > 0
+        });
     }
 }
 
@@ -213,86 +244,5 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.service.kill();
         unmount(&self.point);
-    }
-}
-
-#[test]
-fn blocks_that_a_host_evicts_are_found_in_others_leases_until_their_owners_return() {
-    let holds = ["0B", "64MiB", "64MiB"];
-    let deployment = RecruitedFleet::start(&holds, LONG_TIMEOUTS);
-    deployment.wait_until_joined(&holds);
-    let [reader, one, other] = &deployment.hosts[..] else {
-        panic!("three hosts");
-    };
-    let wanted = deployment.large();
-    reader.assert_reads(&wanted);
-    // A busy machine may drop a few blocks on their way.
-    let many = (LARGE_BLOCKS - OWN_BLOCKS as u64) / 2;
-    wait_for("the evicted blocks at other hosts", || {
-        let held = [one, other].map(|host| host.global("global_blocks_count"));
-        held.iter().sum::<u64>() >= many
-    });
-    assert!(reader.figure(Some("cluster"), "puts_count") >= many);
-    // The directory learns of the puts a moment after the blocks have arrived.
-    wait_for("reads from other hosts' memory", || {
-        reader.assert_reads(&wanted);
-        reader.figure(None, "cluster_blocks_count") >= many
-    });
-    // Blocks that one host has read, others get from memory as well; then each has blocks in its leases.
-    let before = deployment.server.requests(&format!("/{LARGE}"));
-    for host in [one, other] {
-        host.assert_reads(&wanted);
-    }
-    assert!(other.figure(None, "cluster_blocks_count") > 0);
-    assert!(deployment.server.requests(&format!("/{LARGE}")) < before + LARGE_BLOCKS);
-
-    for host in [one, other] {
-        host.agent.owner_returns();
-    }
-    for host in &deployment.hosts {
-        assert_equal(&host.point, &deployment.stage.input());
-    }
-    for host in [one, other] {
-        wait_for("the end of the leases", || host.global("leased_bytes") == 0);
-        assert!(host.global("lost_blocks_count") > 0);
-    }
-    deployment.recruiter.kill();
-    for host in &deployment.hosts {
-        wait_for("the link to end", || {
-            host.status()["global"]["links"][0]["is_linked"] == false
-        });
-        let peers = host.status()["peers"].as_array().unwrap().len();
-        assert_eq!(peers, 2, "the last members stay");
-        assert_equal(&host.point, &deployment.stage.input());
-    }
-}
-
-#[test]
-fn with_short_timeouts_no_read_returns_other_bytes_while_owners_come_and_go() {
-    let holds = ["64MiB"; 3];
-    let deployment = RecruitedFleet::start(&holds, "");
-    deployment.wait_until_joined(&holds);
-    let wanted = deployment.large();
-    for _ in 0..3 {
-        thread::scope(|scope| {
-            for host in &deployment.hosts {
-                let (point, wanted) = (&host.point, &wanted);
-                scope.spawn(move || {
-                    for _ in 0..4 {
-                        assert!(fs::read(point.join(LARGE)).unwrap() == *wanted);
-                    }
-                });
-            }
-            for host in &deployment.hosts {
-                host.agent.owner_returns();
-            }
-        });
-        for host in &deployment.hosts {
-            wait_for("the end of the leases", || host.global("leased_bytes") == 0);
-            host.agent.owner_leaves();
-        }
-        for host in &deployment.hosts {
-            wait_for("another lease", || host.global("leased_bytes") > 0);
-        }
     }
 }
