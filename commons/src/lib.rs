@@ -15,6 +15,7 @@
 //! Rooms, from the top; each uses only those after it: `run`, `privilege`, `metrics`, `mount`, `status`, `link`,
 //! `peer`, `config`, `global`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
 
+mod answer;
 pub mod catalog;
 pub mod config;
 pub mod directory;

@@ -2,6 +2,7 @@
 
 use super::resolver::{MemberAddresses, MemberResolver};
 use super::wire::{COMMONS, KIND, KIND_GLOBAL, WAIT, block_path};
+use crate::answer::{BUFFER_BYTES, body};
 use crate::catalog::{BLOCK_BYTES, Hash};
 use crate::directory::Member;
 use crate::store::{Block, checked};
@@ -125,9 +126,7 @@ impl BlockClient {
         let is_moved = kind.is_some_and(|kind| kind == KIND_GLOBAL);
         let answer = match answer.status().as_u16() {
             200 => {
-                // One byte more shows a body that is too long.
-                let body = answer.body_mut().with_config().limit(BLOCK_BYTES + 1);
-                let bytes = match body.read_to_vec() {
+                let bytes = match body(&mut answer, BLOCK_BYTES) {
                     Err(ureq::Error::BodyExceedsLimit(_)) => {
                         return Err(PeerFault::Wrong(format!("more than {BLOCK_BYTES} bytes")));
                     }
@@ -208,6 +207,8 @@ fn agent(credentials: &Credentials, addresses: &MemberAddresses) -> Result<Agent
         .max_redirects(0) // the caller decides, and asks members alone
         .max_redirects_will_error(false)
         .proxy(None)
+        .input_buffer_size(BUFFER_BYTES)
+        .output_buffer_size(BUFFER_BYTES)
         .max_idle_connections(IDLE)
         .max_idle_connections_per_host(IDLE_PER_MEMBER)
         .max_idle_age(IDLE_AGE)

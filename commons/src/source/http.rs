@@ -5,6 +5,7 @@
 
 use super::url::Base;
 use super::{FilePart, differs, missing, unavailable};
+use crate::answer::{BUFFER_BYTES, body};
 use crate::store::FetchError;
 use gleaner_trust::provider;
 use std::time::{Duration, Instant};
@@ -38,6 +39,8 @@ impl Http {
             .proxy(None)
             .timeout_resolve(Some(connect))
             .timeout_connect(Some(connect))
+            .input_buffer_size(BUFFER_BYTES)
+            .output_buffer_size(BUFFER_BYTES)
             .max_idle_connections(IDLE_CONNECTIONS)
             .max_idle_connections_per_host(IDLE_CONNECTIONS)
             .accept_encoding("identity")
@@ -77,9 +80,7 @@ impl Http {
             }
             _ => return Err(refusal(&answer)),
         }
-        // One byte more shows a body that is too long.
-        let body = answer.body_mut().with_config().limit(part.bytes + 1);
-        let bytes = match body.read_to_vec() {
+        let bytes = match body(&mut answer, part.bytes) {
             Err(ureq::Error::BodyExceedsLimit(_)) => {
                 return Err(differs(format!(
                     "it answered more than {} bytes",
