@@ -2,11 +2,12 @@
 """Pages over NBD: gleaner-memoryd beside nbdkit, nbd-server and qemu-nbd, and beside a minimal server (nbd_floor.c).
 
 nbd.py [--memoryd target/release/gleaner-memoryd] [--clerk target/release/gleaner-clerk] [--runs 5] [--seconds 2] [--size-mib 1024] [--json FILE]
+nbd.py --transports tls [--gleaner target/release/gleaner] [...]
 
 All of them serve the same amount of memory, written before, to the same client (fio's nbd engine), one at a time, the server on one CPU and the client on
 another, in a separate network namespace with the kernel's oldest congestion control, reno: on some machines the default is bbr, which paces traffic over
 loopback by its estimates. The clerk (over a Unix socket only) has its pages at a gleaner-memoryd over TCP, both on the servers' CPU, encrypted, without a copy
-on disk: its cost is the difference to both. *Beside a client with 64 in flight*: reads of one page at a time, while another client on the same CPU keeps 64
+on disk: its cost is the difference to both. By TLS, memoryd and nbdkit have the same certificates, and the client is another user than root. *Beside a client with 64 in flight*: reads of one page at a time, while another client on the same CPU keeps 64
 requests in flight. Every server runs each case in turn, repeatedly, and the median of the runs counts. Latency is fio's own, from submission to completion. A
 run during which a hypervisor took more than --stolen percent of this machine's CPU time is repeated, at most ten times; then the run that lost least counts.
 """
@@ -31,6 +32,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SERVER_CPU, CLIENT_CPU = "0", "1"
 CLONE_NEWNET = 0x4000_0000
 SERVERS = ("gleaner", "floor", "nbdkit", "nbd-server", "qemu-nbd", "clerk")
+TRANSPORTS = ("tcp", "unix", "tls")
+NOBODY = 65534
+"""User of the client by TLS: libnbd reads root's certificates only from /etc/pki/libnbd, other users' also from their home."""
 PATIENCE_S = 20
 ATTEMPTS = 10
 
@@ -48,8 +52,8 @@ class Case:
 
 
 CASES = [
-    Case(transport, rw, 4, depth) for transport in ("tcp", "unix") for rw in ("randread", "randwrite") for depth in (1, 16, 64)
-] + [Case(transport, rw, 128, 8) for transport in ("tcp", "unix") for rw in ("read", "write")]
+    Case(transport, rw, 4, depth) for transport in TRANSPORTS for rw in ("randread", "randwrite") for depth in (1, 16, 64)
+] + [Case(transport, rw, 128, 8) for transport in TRANSPORTS for rw in ("read", "write")]
 CASES += [Case(transport, "randread", 4, 1, is_beside=True) for transport in ("tcp", "unix")]
 
 
@@ -63,18 +67,45 @@ class Servers:
         subprocess.run(["cc", "-O2", "-pthread", "-o", self.floor, ROOT / "bench/nbd_floor.c"], check=True)
         subprocess.run([ROOT / "tests/unpack", ROOT / "target/nbd-server", "nbd-server", "libnl-genl-3-200", "libnl-3-200"], check=True)
 
-    def command(self, name: str, port: int | None, path: Path) -> list[str]:
+    def certify(self) -> None:
+        """Certificates of server and client, with the names that libnbd and nbdkit expect, in the client's home."""
+        pki, made = self.folder / "pki", self.folder / "issued"
+        made.mkdir()
+        issue = [self.args.gleaner, "pki", "issue", "--pki", pki]
+        for command in (
+            [self.args.gleaner, "pki", "init", pki, "--name", "localhost"],
+            [*issue, "--name", "localhost", "-o", made / "server"],
+            [*issue, "--client", "standalone", "-o", made / "client"],
+        ):
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        self.certificates.mkdir(parents=True)
+        shutil.copy(pki / "authority.crt", self.certificates / "ca-cert.pem")
+        for side in ("server", "client"):
+            for kind, to in (("crt", "cert"), ("key", "key")):
+                shutil.copy(made / f"{side}.{kind}", self.certificates / f"{side}-{to}.pem")
+        for file in self.certificates.iterdir():
+            os.chown(file, NOBODY, NOBODY)
+        self.folder.chmod(0o711)
+        os.environ["HOME"] = str(self.folder)
+
+    @property
+    def certificates(self) -> Path:
+        return self.folder / ".pki/libnbd"
+
+    def command(self, name: str, port: int | None, path: Path, is_tls: bool) -> list[str]:
         """Command that serves at `port` on loopback, or at the Unix socket `path` if there is no port."""
         if name == "gleaner":
             listen = f"127.0.0.1:{port}" if port else str(path)
-            return [self.args.memoryd, "standalone", f"{self.args.size_mib}MiB", "--listen", listen]
+            tls = ["--tls", *(self.certificates / file for file in ("server-cert.pem", "server-key.pem", "ca-cert.pem"))]
+            return [self.args.memoryd, "standalone", f"{self.args.size_mib}MiB", "--listen", listen, *(tls if is_tls else [])]
         if name == "clerk":
             paths = ["--listen", path, "--status-socket", f"{path}.status"]
             return [self.args.clerk, "run", "--size", f"{self.args.size_mib}MiB", "--disk-folder", "none", "--server", self.clerks_server, *paths]
         if name == "floor":
             return [self.floor, str(port or path), str(self.bytes)]
         if name == "nbdkit":
-            return ["nbdkit", "-f", *(["-p", str(port), "-i", "127.0.0.1"] if port else ["-U", path]), "memory", str(self.bytes)]
+            tls = ["--tls=require", f"--tls-certificates={self.certificates}", "--tls-verify-peer"] if is_tls else []
+            return ["nbdkit", "-f", *tls, *(["-p", str(port), "-i", "127.0.0.1"] if port else ["-U", path]), "memory", str(self.bytes)]
         # The other servers serve files; these are in memory.
         file = self.folder / f"{name}.img"
         with file.open("wb") as made:
@@ -98,8 +129,8 @@ class Servers:
     @contextlib.contextmanager
     def alone(self, name: str, transport: str):
         path = self.folder / f"{name}.sock"
-        port = free_port() if transport == "tcp" else None
-        command = ["taskset", "-c", SERVER_CPU, *map(str, self.command(name, port, path))]
+        port = None if transport == "unix" else free_port()
+        command = ["taskset", "-c", SERVER_CPU, *map(str, self.command(name, port, path, transport == "tls"))]
         libraries = ROOT / "target/nbd-server/lib/x86_64-linux-gnu"
         log = (self.folder / f"{name}.log").open("wb")
         process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": str(libraries)})
@@ -107,7 +138,8 @@ class Servers:
         daemon = self.folder / f"{name}.pid"  # nbd-server forks into the background
         try:
             await_socket(process, port, path, self.folder / f"{name}.log")
-            yield f"nbd://127.0.0.1:{port}/{export}" if port else f"nbd+unix:///{export}?socket={path}"
+            tcp = f"nbds://localhost:{port}/{export}" if transport == "tls" else f"nbd://127.0.0.1:{port}/{export}"
+            yield tcp if port else f"nbd+unix:///{export}?socket={path}"
         finally:
             if daemon.exists():
                 os.kill(int(daemon.read_text()), signal.SIGTERM)
@@ -117,6 +149,11 @@ class Servers:
             log.close()
             path.unlink(missing_ok=True)
             (self.folder / f"{name}.img").unlink(missing_ok=True)
+
+
+def is_measured(name: str, transport: str) -> bool:
+    """The clerk has a Unix socket only, and by TLS only memoryd and nbdkit are compared."""
+    return name in ("gleaner", "nbdkit") if transport == "tls" else (name, transport) != ("clerk", "tcp")
 
 
 def free_port() -> int:
@@ -137,7 +174,8 @@ def await_socket(process: subprocess.Popen, port: int | None, path: Path, log: P
 
 
 def client(url: str, size_mib: int, *more: str) -> list[str]:
-    command = ["taskset", "-c", CLIENT_CPU, "fio", "--name=pages", "--ioengine=nbd", f"--uri={url}", f"--size={size_mib}m", "--output-format=json"]
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if url.startswith("nbds:") else []
+    command = [*user, "taskset", "-c", CLIENT_CPU, "fio", "--name=pages", "--ioengine=nbd", f"--uri={url}", f"--size={size_mib}m", "--output-format=json"]
     return [*command, *more]
 
 
@@ -207,11 +245,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memoryd", type=Path, default=ROOT / "target/release/gleaner-memoryd", metavar="FILE")
     parser.add_argument("--clerk", type=Path, default=ROOT / "target/release/gleaner-clerk", metavar="FILE")
+    parser.add_argument("--gleaner", type=Path, default=ROOT / "target/release/gleaner", metavar="FILE", help="makes the certificates for tls")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=2, help="of each run")
     parser.add_argument("--size-mib", type=int, default=1024)
     parser.add_argument("--servers", nargs="+", choices=SERVERS, default=list(SERVERS))
-    parser.add_argument("--transports", nargs="+", choices=["tcp", "unix"], default=["tcp", "unix"])
+    parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=["tcp", "unix"])
     parser.add_argument("--kib", nargs="+", type=int, choices=[4, 128], default=[4, 128], help="sizes of requests")
     parser.add_argument("--stolen", type=float, default=2, metavar="PERCENT", help="of CPU time that others may have had meanwhile")
     parser.add_argument("--json", type=Path, help="write the figures there as well")
@@ -222,10 +261,12 @@ def main() -> None:
     results: dict[Case, dict[str, list[dict]]] = {}
     try:
         servers = Servers(args, folder)
+        if "tls" in args.transports:
+            servers.certify()
         enter_own_network()
         for run in range(args.runs):
             for transport in args.transports:
-                for name in (name for name in args.servers if (name, transport) != ("clerk", "tcp")):
+                for name in (name for name in args.servers if is_measured(name, transport)):
                     with servers.running(name, transport) as url:
                         fio(url, args.size_mib, "--rw=write", "--bs=1m")
                         for case in (case for case in CASES if case.transport == transport and case.kib in args.kib):

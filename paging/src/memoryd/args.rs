@@ -66,6 +66,10 @@ pub(crate) enum Command {
         /// HOST:PORT on this machine (port 0: any free port), or the path of a Unix socket
         #[arg(long, value_name = "ADDRESS")]
         listen: Address,
+        /// For measurements: require TLS, with this certificate and key. The authority issued the client's
+        /// certificate, for the client `standalone`
+        #[arg(long, hide = true, num_args = 3, value_names = ["CERTIFICATE", "KEY", "AUTHORITY"])]
+        tls: Option<Vec<PathBuf>>,
     },
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]

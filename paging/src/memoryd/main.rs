@@ -43,7 +43,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             });
             run::run(args.global, measured)?;
         }
-        Command::Standalone { size, listen } => serve::serve(&listen, size)?,
+        Command::Standalone { size, listen, tls } => serve::serve(&listen, size, tls.as_deref())?,
         Command::CheckConfig { json } => {
             let loaded = Config::load(&args.global);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);

@@ -1,11 +1,13 @@
 //! A connection: TCP, a Unix socket, or TLS over one of them.
 
+use super::encrypted::{EncryptedStream, Receive};
 use super::error::NegotiationError;
 use super::strangers::{Place, Strangers};
 use gleaner_trust::Peer;
-use rustix::net::sockopt;
+use rustix::buffer::spare_capacity;
+use rustix::net::{RecvFlags, recv, sockopt};
 use rustls::pki_types::CertificateDer;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -28,7 +30,7 @@ pub(super) enum PlainStream {
 #[derive(Debug)]
 pub(super) enum Channel {
     Plain(PlainStream),
-    Tls(Box<StreamOwned<ServerConnection, PlainStream>>),
+    Tls(Box<EncryptedStream<ServerConnection, PlainStream>>),
 }
 
 impl PlainStream {
@@ -103,16 +105,16 @@ impl Channel {
         let Self::Tls(tls) = self else {
             return Ok(None);
         };
-        let chain = tls.conn.peer_certificates().unwrap_or_default();
+        let chain = tls.connection().peer_certificates().unwrap_or_default();
         let chain = chain.iter().map(|c| c.clone().into_owned()).collect();
-        Ok(Some((chain, tls.sock.line()?)))
+        Ok(Some((chain, tls.socket().line()?)))
     }
 
     /// Sets the timeout of one read or write; `None`: no timeout.
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Plain(plain) => plain.set_patience(patience),
-            Self::Tls(tls) => tls.sock.set_patience(patience),
+            Self::Tls(tls) => tls.socket().set_patience(patience),
         }
     }
 
@@ -138,7 +140,7 @@ impl Channel {
         let shown = connection.peer_certificates().and_then(<[_]>::first);
         let certificate = shown.ok_or(NegotiationError::Foreign("no certificate"))?;
         let peer = Peer::of(certificate).map_err(|e| NegotiationError::Tls(io::Error::other(e)))?;
-        let tls = StreamOwned::new(connection, plain);
+        let tls = EncryptedStream::new(connection, plain);
         Ok((Self::Tls(Box::new(tls)), peer))
     }
 }
@@ -238,6 +240,17 @@ impl Read for PlainStream {
             Self::Tcp(stream) => (&**stream).read(into),
             Self::Unix(stream) => stream.read(into),
         }
+    }
+}
+
+impl Receive for PlainStream {
+    fn receive(&mut self, into: &mut Vec<u8>, may_wait: bool) -> io::Result<usize> {
+        let flags = match may_wait {
+            true => RecvFlags::empty(),
+            false => RecvFlags::DONTWAIT,
+        };
+        let (count, _) = recv(self.as_fd(), spare_capacity(into), flags)?;
+        Ok(count)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod channel;
 pub mod client;
+mod encrypted;
 mod error;
 mod export;
 #[doc(hidden)]

@@ -4,6 +4,7 @@
 mod attach;
 mod bystanders;
 mod clerk;
+mod encrypted;
 mod giving_back;
 mod granting;
 mod host;
