@@ -118,6 +118,7 @@ impl RecruitedService {
             puts_without_room_count: puts.puts_without_room_count,
             puts_dropped_count: puts.puts_dropped_count + counts.dropped_puts,
             directory_entries_count: counts.directory_entries,
+            directory_refused_count: counts.refused_entries,
             hold: HoldCounters {
                 hold_size_bytes: pool.leased_bytes,
                 hold_used_bytes: counts.leased_bytes,
