@@ -215,7 +215,7 @@ fn entries_of_one_host_are_bounded_and_leave_room_for_others() {
         generation,
         ..reader(1)
     };
-    let moved = |numbers: std::ops::Range<u128>, holder| {
+    let moved = |numbers: std::ops::Range<u128>, holder: Holder| -> Vec<Message> {
         let uids = numbers.map(Uid::shared);
         uids.map(|uid| Message::Moved { uid, holder }).collect()
     };
