@@ -275,7 +275,7 @@ mod tests {
         for (lines, words) in [
             ("victim = \"newest\"", "unknown variant"),
             ("swap = \"none\"", "unknown variant"),
-            ("boost_quarters = 0", "boost_quarters"),
+            ("boost_quarters = 0", "0 is not within"),
             ("boost_quarters = 1001", "1 to 1000"),
             (
                 "policy = \"hash\"\nswap = \"weights\"",

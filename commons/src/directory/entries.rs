@@ -90,7 +90,10 @@ mod tests {
         }
         for members in 1..20_000 {
             let all = entries_limit(u32::MAX, members) * members;
-            assert!(all <= (1 << 22).max(256 * members), "{members}: {all}");
+            assert!(
+                all <= (1_usize << 22).max(256 * members),
+                "{members}: {all}"
+            );
         }
     }
 
