@@ -84,6 +84,12 @@ impl Collector for ServiceSeries {
         ] {
             ConstGauge::new(count as f64).encode(family.encode_family(&[("kind", kind)])?)?;
         }
+        let help = "Blocks with a known holder in this host's part of the directory";
+        let metric = encoder.encode_descriptor("directory_entries", help, None, gauge)?;
+        ConstGauge::new(cluster.directory_entries_count as f64).encode(metric)?;
+        let help = "Directory entries beyond the limit of their member";
+        let metric = encoder.encode_descriptor("directory_refused", help, None, counter)?;
+        ConstCounter::new(cluster.directory_refused_count).encode(metric)?;
         if let Some(global) = &status.global {
             encode_global(global, &mut encoder)?;
         }
@@ -192,6 +198,8 @@ mod tests {
             "gleaner_commons_reads_total{from=\"cluster\"} 3",
             "gleaner_commons_bytes_total{from=\"source\"} 5",
             "gleaner_commons_puts_total{result=\"stored\"} 0",
+            "gleaner_commons_directory_entries 0.0",
+            "gleaner_commons_directory_refused_total 0",
             "gleaner_commons_peer_asked{host_id=\"0a\"} 1.0",
             "gleaner_commons_linked{recruiter=\"https://r\"} 1.0",
             "gleaner_commons_epoch 7.0",

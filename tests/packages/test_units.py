@@ -47,6 +47,15 @@ NAMESPACED = re.compile(
 )
 
 
+def test_the_commons_may_use_the_memory_servers_sockets():
+    """A socket in /run/gleaner has the folder's group, by the folder's setgid bit."""
+    for service in ("gleaner-memoryd.service", "gleaner-commons.service"):
+        unit = (UNITS / service).read_text()
+        assert "\nSupplementaryGroups=gleaner\n" in unit
+        assert "\nEnvironment=RUNTIME_DIRECTORY=/run/gleaner\n" in unit
+    assert "\nd /run/gleaner 3775 root gleaner\n" in (UNITS / "tmpfiles" / "gleaner-commons.conf").read_text()
+
+
 def test_mounts_of_the_commons_are_seen_by_the_host():
     others = [(UNITS / service).read_text() for service in SERVICES if service != "gleaner-commons.service"]
     assert all(NAMESPACED.search(unit) for unit in others)

@@ -2,6 +2,7 @@
 
 use super::SharingPolicy;
 use gleaner_daemon::config::values;
+use gleaner_policy::global::settings::{Swap, Victim};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
@@ -27,6 +28,9 @@ pub(super) struct ConfigFile {
     pub(super) recruiters: Vec<String>,
     pub(super) address: String,
     pub(super) policy: Option<SharingPolicy>,
+    pub(super) victim: Option<Victim>,
+    pub(super) swap: Option<Swap>,
+    pub(super) boost_quarters: Option<u32>,
     #[serde(deserialize_with = "values::size")]
     pub(super) local: Option<u64>,
     #[serde(deserialize_with = "values::size")]

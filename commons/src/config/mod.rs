@@ -2,6 +2,7 @@
 //! defaults.
 
 mod file;
+mod global;
 mod sharing;
 
 use crate::catalog::CatalogAddress;
@@ -10,7 +11,7 @@ use crate::source::SourceAddress;
 use file::{ConfigFile, MountTable};
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin};
 use gleaner_daemon::folders;
-use gleaner_policy::global::settings::MemoryPolicy;
+use gleaner_policy::global::settings::{MemoryPolicy, Settings};
 use gleaner_trust::{ClientPaths, ServerPaths};
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -104,6 +105,8 @@ pub struct Config {
     pub host_id: Option<String>,
     /// Rule by which hosts share blocks; without members and recruiters it has no effect.
     pub policy: SharingPolicy,
+    /// Settings of global memory, for members that recruiters list.
+    pub global: Settings,
     /// Exchange of blocks; `None` under the policy `none`, and without members and recruiters.
     pub sharing: Option<SharingConfig>,
     /// Loopback address of metrics; `None`: no metrics.
@@ -144,6 +147,7 @@ impl Config {
         let given_id = file.host_id.clone().filter(|id| !id.is_empty());
         let host_id = given_id.or_else(gleaner_trust::this_host_id);
         let policy = sharing::policy(&file, origin)?;
+        let global = global::settings(&file, policy, origin)?;
         let sharing = sharing::sharing(&file, policy, host_id.as_deref(), origin)?;
         // Leases are bounded by the host's quota as well.
         let most_held = if file.recruiters.is_empty() {
@@ -161,6 +165,7 @@ impl Config {
             name: file.name.unwrap_or_else(|| DAEMON.to_owned()),
             host_id,
             policy,
+            global,
             sharing,
             local_listen: file
                 .local_listen
@@ -193,6 +198,7 @@ fn resolve(mount: &MountTable, origin: &Origin) -> Result<MountConfig, ConfigErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gleaner_policy::global::settings::{Swap, Victim};
 
     fn load(text: &str) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -245,6 +251,49 @@ mod tests {
         assert_eq!(mounts[0].folder, Path::new("/mnt/a"));
         let wrong = load(&format!("{socket}{mount}sauce = \"/srv/a\"")).unwrap_err();
         assert!(wrong.contains("unknown field"), "{wrong}");
+    }
+
+    #[test]
+    fn rules_of_global_memory_are_those_of_gms() {
+        let own = "0a".repeat(16);
+        let with_recruiter = |line: &str| {
+            load(&format!(
+                "socket = \"/x\"\nhost_id = \"{own}\"\nrecruiters = [\"https://r.example:7444\"]\n{line}"
+            ))
+        };
+        let settings = with_recruiter("").unwrap().global;
+        assert_eq!(settings, Settings::default());
+        let lines = "victim = \"global-first\"\nswap = \"weights\"\nboost_quarters = 8";
+        let settings = with_recruiter(lines).unwrap().global;
+        let wanted = Settings {
+            victim: Victim::GlobalFirst,
+            swap: Swap::Weights,
+            boost_quarters: 8,
+            ..Settings::default()
+        };
+        assert_eq!(settings, wanted);
+        for (lines, words) in [
+            ("victim = \"newest\"", "unknown variant"),
+            ("swap = \"none\"", "unknown variant"),
+            ("boost_quarters = 0", "0 is not within"),
+            ("boost_quarters = 1001", "1 to 1000"),
+            (
+                "policy = \"hash\"\nswap = \"weights\"",
+                "the policy is hash",
+            ),
+            (
+                "policy = \"n-chance\"\nvictim = \"global-first\"",
+                "only the policy gms",
+            ),
+        ] {
+            let wrong = with_recruiter(lines).unwrap_err();
+            assert!(wrong.contains(words), "{lines}: {wrong}");
+        }
+        let without = load("socket = \"/x\"\nboost_quarters = 4").unwrap_err();
+        assert!(without.contains("the policy is hash"), "{without}");
+        let defaults =
+            "policy = \"n-chance\"\nvictim = \"oldest\"\nswap = \"return\"\nboost_quarters = 5";
+        assert!(with_recruiter(defaults).is_ok());
     }
 
     #[test]

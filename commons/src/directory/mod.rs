@@ -1,9 +1,11 @@
 //! The part of the cluster's directory that this host keeps as the home of its blocks: the hosts that hold a
 //! block, and the host that fetches it from the source now. Both tables are bounded.
 
+mod entries;
 mod fetches;
 mod membership;
 
+pub use entries::{EntryCounts, entries_limit};
 pub use fetches::{Fetches, PendingFetch};
 pub use membership::{Member, MemberAddress, Membership, MembershipError, MembershipSource};
 
@@ -13,9 +15,6 @@ use gleaner_policy::global::{NodeId, Uid};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// Most entries of one holder. Without this limit one host could fill the memory of the others.
-const MOST_ENTRIES_PER_HOLDER: u32 = 1 << 16;
 
 /// Identifier of a block among all hosts: the first 16 bytes of its hash.
 #[must_use]
@@ -47,32 +46,32 @@ pub enum Referral {
 
 /// This host's part of the directory.
 pub struct HomeDirectory {
+    /// Most entries of one holder. Without this limit one host could fill the memory of the others.
+    limit: usize,
     state: Mutex<State>,
 }
 
 struct State {
     holders: Directory,
-    /// Generation and number of entries of each holder.
-    sizes: HashMap<NodeId, HolderSize>,
+    generations: HashMap<NodeId, u32>,
+    entries: EntryCounts,
     /// Stamp of the last change; changes are numbered in the order of their arrival.
     stamp: Stamp,
     fetches: Fetches,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct HolderSize {
-    generation: u32,
-    entries: u32,
-}
-
 impl HomeDirectory {
-    /// Makes an empty directory. A fetch counts as under way for `fetch_wait`.
+    /// Makes an empty directory for a commons with `members_count` members. A fetch counts as under way for
+    /// `fetch_wait`.
     #[must_use]
-    pub fn new(fetch_wait: Duration) -> Self {
+    pub fn new(members_count: usize, fetch_wait: Duration) -> Self {
         Self {
+            // A fixed list says nothing of the members' memory.
+            limit: entries_limit(0, members_count),
             state: Mutex::new(State {
                 holders: Directory::default(),
-                sizes: HashMap::new(),
+                generations: HashMap::new(),
+                entries: EntryCounts::default(),
                 stamp: Stamp::default(),
                 fetches: Fetches::new(fetch_wait),
             }),
@@ -108,16 +107,15 @@ impl HomeDirectory {
     pub fn enter(&self, node: NodeId, generation: u32, changes: &[HolderChange]) -> usize {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let size = state.sizes.entry(node).or_default();
-        if generation < size.generation {
+        let known = state.generations.entry(node).or_default();
+        if generation < *known {
             return 0;
         }
-        if generation > size.generation {
-            *size = HolderSize {
-                generation,
-                entries: 0,
-            };
+        let is_new = generation > *known;
+        *known = generation;
+        if is_new && state.entries.of(node) > 0 {
             state.holders.retain(|_, holder| holder.node != node);
+            state.entries.forget(node);
         }
         let mut rejected = 0;
         for change in changes {
@@ -132,19 +130,22 @@ impl HomeDirectory {
             let was_entered = is_entered(&state.holders);
             if !change.is_held {
                 state.holders.leave(uid, holder);
-            } else if was_entered || size.entries < MOST_ENTRIES_PER_HOLDER {
+            } else if was_entered || state.entries.admit(node, self.limit) {
                 state.holders.enter(uid, holder);
             } else {
                 rejected += 1;
                 continue;
             }
-            match (was_entered, is_entered(&state.holders)) {
-                (false, true) => size.entries += 1,
-                (true, false) => size.entries = size.entries.saturating_sub(1),
-                _ => {}
-            }
+            let is_entered = is_entered(&state.holders);
+            state.entries.note(node, was_entered, is_entered);
         }
         rejected
+    }
+
+    /// Entries beyond their holders' limit since the start.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.lock().entries.refused()
     }
 
     /// Number of blocks with a holder.
@@ -188,14 +189,15 @@ mod tests {
 
     #[test]
     fn a_million_entries_of_one_host_leave_room_for_others() {
-        let directory = HomeDirectory::new(Duration::from_millis(500));
+        let directory = HomeDirectory::new(16, Duration::from_millis(500));
         let mut rejected = 0;
         for first in (0..1_000_000).step_by(1000) {
             let changes: Vec<_> = (first..first + 1000).map(held).collect();
             rejected += directory.enter(1, 1, &changes);
         }
-        let most = MOST_ENTRIES_PER_HOLDER as usize;
+        let most = 1 << 16;
         assert_eq!((directory.len(), rejected), (most, 1_000_000 - most));
+        assert_eq!(directory.refused(), rejected as u64);
         assert_eq!(directory.enter(2, 1, &[held(2_000_000)]), 0);
         assert_eq!(holder_of(&directory, 2_000_000), Some(2));
         // An entry that leaves makes room for another.
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_new_generation_voids_the_entries_of_the_former() {
-        let directory = HomeDirectory::new(Duration::from_millis(500));
+        let directory = HomeDirectory::new(2, Duration::from_millis(500));
         directory.enter(1, 5, &[held(1), held(2)]);
         directory.enter(2, 5, &[held(2)]);
         directory.enter(1, 6, &[held(3)]);

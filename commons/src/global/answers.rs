@@ -1,6 +1,6 @@
 //! Reads of this host's programs, and requests of other hosts.
 
-use super::{ArrivingBlock, BlockData, Consequence, GlobalMemory, State};
+use super::{ArrivingBlock, BlockData, Consequence, GlobalMemory, State, draw};
 use crate::catalog::Hash;
 use crate::directory::uid;
 use crate::store::{Block, checked};
@@ -10,10 +10,6 @@ use gleaner_policy::global::message::{Event, Message};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
-
-/// Most blocks with a holder in this host's part of the directory: 64 MiB of entries. Further readers are not
-/// entered, so no member fills this host's memory.
-const MOST_ENTRIES: usize = 1 << 20;
 
 /// Next step of a read.
 #[derive(Debug)]
@@ -175,8 +171,15 @@ impl GlobalMemory {
     pub fn serve(&self, hash: &Hash, reader: Holder, is_forwarded: bool) -> BlockReply {
         let id = uid(hash);
         let mut state = self.lock();
-        if !is_forwarded && state.node.directory().len() >= MOST_ENTRIES {
-            return BlockReply::Missing;
+        let mut is_forwarded = is_forwarded;
+        if !is_forwarded && !state.admits(id, reader.node) {
+            // A known holder serves the reader, who does not become a holder.
+            let directory = state.node.directory();
+            match directory.holder_for(id, reader.node, &mut draw) {
+                Some(holder) if holder == state.node.id() => is_forwarded = true,
+                Some(holder) => return BlockReply::Elsewhere(holder),
+                None => return BlockReply::Missing,
+            }
         }
         // A second request of the same reader replaces the first.
         state.waiting.remove(&(id, reader.node));
@@ -185,11 +188,7 @@ impl GlobalMemory {
         } else {
             Message::GetPage { uid: id, reader }
         };
-        let event = Event::Message {
-            from: reader.node,
-            message,
-        };
-        for consequence in self.step(&mut state, &event, None) {
+        for consequence in self.entry_step(&mut state, reader.node, id, message) {
             match consequence {
                 Consequence::Answer { to, uid, found } if (to, uid) == (reader.node, id) => {
                     return match found {
@@ -237,16 +236,6 @@ impl GlobalMemory {
             PutOutcome::Known
         } else {
             PutOutcome::NoRoom
-        }
-    }
-
-    /// Takes changes from another host: `Moved`, `Gone`, `Alone` and `Discard`.
-    pub fn receive_notices(&self, from: NodeId, notices: Vec<Message>) {
-        for message in notices {
-            let is_entry = matches!(message, Message::Moved { .. });
-            if !is_entry || self.lock().node.directory().len() < MOST_ENTRIES {
-                self.message(from, message, None);
-            }
         }
     }
 

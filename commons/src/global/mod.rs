@@ -2,6 +2,7 @@
 //! It knows no network: [`crate::peer`] sends and receives its messages.
 
 mod answers;
+mod entries;
 mod epochs;
 mod frames;
 mod posts;
@@ -14,7 +15,7 @@ pub use frames::BlockData;
 pub use posts::{DirectoryNotice, EvictedBlock, PostQueues, Posts};
 
 use crate::catalog::{BLOCK_BYTES, Hash};
-use crate::directory::uid;
+use crate::directory::{EntryCounts, uid};
 use crate::hold::LeasePool;
 use crate::store::Block;
 use frames::BlockFrames;
@@ -43,6 +44,8 @@ pub struct GlobalMemory {
 struct State {
     node: Node,
     frames: BlockFrames,
+    /// Other hosts' entries in this host's part of the directory.
+    entries: EntryCounts,
     /// Other hosts' requests that wait for a block which this host fetches.
     waiting: HashMap<(Uid, NodeId), oneshot::Sender<WaitedReply>>,
     actions: Vec<Action>,
@@ -90,6 +93,8 @@ pub struct MemoryCounts {
     pub global_frames: u64,
     /// Blocks with a holder in this host's part of the directory.
     pub directory_entries: u64,
+    /// Entries of other hosts beyond their limits, which were refused.
+    pub refused_entries: u64,
     /// Blocks that other hosts put here, and that were stored.
     pub stored_blocks: u64,
     /// Blocks that were lost with their leases.
@@ -115,6 +120,7 @@ impl GlobalMemory {
             state: Mutex::new(State {
                 node: Node::new(own, generation, frames.limit(), settings, 0),
                 frames,
+                entries: EntryCounts::default(),
                 waiting: HashMap::new(),
                 actions: Vec::new(),
                 quota_bytes: None,
@@ -141,7 +147,9 @@ impl GlobalMemory {
 
     /// Takes over a list of members.
     pub fn change_members(&self, members: Members) {
-        self.step(&mut self.lock(), &Event::Members(Arc::new(members)), None);
+        let mut state = self.lock();
+        self.step(&mut state, &Event::Members(Arc::new(members)), None);
+        state.recount_entries();
     }
 
     /// Drops the blocks of leases that have ended, and uses new leases.
@@ -172,6 +180,7 @@ impl GlobalMemory {
             leased_bytes,
             global_frames: u64::from(state.node.pages().global_count()),
             directory_entries: state.node.directory().len() as u64,
+            refused_entries: state.entries.refused(),
             stored_blocks: self.stored.load(Ordering::Relaxed),
             lost_blocks: self.lost.load(Ordering::Relaxed),
             dropped_puts: self.posts.dropped_puts_count(),
@@ -186,7 +195,6 @@ impl GlobalMemory {
         arriving: ArrivingBlock<'_>,
     ) -> Vec<Consequence> {
         let now_ms = self.now_ms();
-        let mut draw = || random::bytes::<8>().map_or(0, u64::from_le_bytes);
         let mut actions = std::mem::take(&mut state.actions);
         state.node.step(event, now_ms, &mut draw, &mut actions);
         let (mut consequences, mut lost) = (Vec::new(), Vec::new());
@@ -299,6 +307,11 @@ impl GlobalMemory {
     fn now_ms(&self) -> i64 {
         i64::try_from(self.begin.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
+}
+
+/// Random number, uniform over all of `u64`.
+fn draw() -> u64 {
+    random::bytes::<8>().map_or(0, u64::from_le_bytes)
 }
 
 /// Answers a request that waits, or returns the answer for the request that the step belongs to.

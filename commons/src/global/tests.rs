@@ -203,3 +203,90 @@ fn each_epoch_is_reported_once() {
     assert_eq!((epoch.number, epoch.min_age_ms), (3, None));
     assert_eq!(epoch.targets, [(OTHER, 10)]);
 }
+
+#[test]
+fn entries_of_one_host_are_bounded_and_leave_room_for_others() {
+    const THIRD: NodeId = 3;
+    const LIMIT: u64 = 1 << 14; // a 64th of 2^20
+    let nodes: Vec<NodeId> = (1..=64).collect();
+    let (memory, _queues) = memory(1, &nodes);
+    let holder = |node, generation| Holder {
+        node,
+        generation,
+        ..reader(1)
+    };
+    let moved = |numbers: std::ops::Range<u128>, holder: Holder| -> Vec<Message> {
+        let uids = numbers.map(Uid::shared);
+        uids.map(|uid| Message::Moved { uid, holder }).collect()
+    };
+    let figures = || {
+        let counts = memory.counts();
+        (counts.directory_entries, counts.refused_entries)
+    };
+    memory.receive_notices(OTHER, moved(0..20_000, holder(OTHER, 1)));
+    assert_eq!(figures(), (LIMIT, 20_000 - LIMIT));
+    // The entries that the host has may change.
+    memory.receive_notices(OTHER, moved(0..100, holder(OTHER, 1)));
+    assert_eq!(figures(), (LIMIT, 20_000 - LIMIT));
+
+    let (hash, _) = blocks().next().unwrap();
+    let uid = uid(&hash);
+    let holder_of_block = holder(THIRD, 1);
+    let moves = Message::Moved {
+        uid,
+        holder: holder_of_block,
+    };
+    memory.receive_notices(THIRD, vec![moves]);
+    assert_eq!(figures(), (LIMIT + 1, 20_000 - LIMIT));
+    // The first host is sent to the holder, and does not become one.
+    let reply = memory.serve(&hash, holder(OTHER, 1), false);
+    assert!(matches!(reply, BlockReply::Elsewhere(THIRD)));
+    assert_eq!(figures(), (LIMIT + 1, 20_001 - LIMIT));
+    let (unknown, _) = blocks().nth(1).unwrap();
+    let reply = memory.serve(&unknown, holder(OTHER, 1), false);
+    assert!(matches!(reply, BlockReply::Missing));
+    assert_eq!(figures(), (LIMIT + 1, 20_002 - LIMIT));
+
+    let gone = Message::Gone {
+        uid: Uid::shared(7),
+        holder: reader(2),
+    };
+    memory.receive_notices(OTHER, vec![gone]);
+    assert_eq!(figures().0, LIMIT);
+    memory.receive_notices(OTHER, moved(30_000..30_001, holder(OTHER, 1)));
+    assert_eq!(figures(), (LIMIT + 1, 20_002 - LIMIT));
+
+    // After a restart of the host, its memory is empty, and so is its part of the limit.
+    let member = |node: &NodeId| Member {
+        node: *node,
+        generation: if *node == OTHER { 2 } else { 1 },
+        frames: 0,
+    };
+    memory.change_members(Members::new(nodes.iter().map(member).collect(), 0));
+    let (left, _) = figures();
+    memory.receive_notices(OTHER, moved(0..100, holder(OTHER, 1)));
+    assert_eq!(figures(), (left, 20_002 - LIMIT));
+    memory.receive_notices(OTHER, moved(0..10_000, holder(OTHER, 2)));
+    assert_eq!(figures(), (left + 10_000, 20_002 - LIMIT));
+}
+
+#[test]
+fn a_host_drops_a_held_copy_by_word_of_the_directory_alone() {
+    let (memory, _queues) = memory(2, &[OWN, OTHER]);
+    let members = list(&[OWN, OTHER]);
+    let all = (0_u64..).map(|number| {
+        let bytes = number.to_le_bytes().to_vec();
+        (Hash::from(blake3::hash(&bytes)), bytes)
+    });
+    let (of_own, of_other): (Vec<_>, Vec<_>) = all
+        .take(64)
+        .partition(|(hash, _)| members.owner(uid(hash)) == Some(OWN));
+    for (blocks, is_kept) in [(of_own, true), (of_other, false)] {
+        let (hash, bytes) = blocks[0].clone();
+        let outcome = memory.receive_put(OTHER, &hash, bytes, (5, 0));
+        assert_eq!(outcome, PutOutcome::Stored);
+        let discard = Message::Discard { uid: uid(&hash) };
+        memory.receive_notices(OTHER, vec![discard]);
+        assert_eq!(memory.has(&hash), is_kept);
+    }
+}

@@ -44,6 +44,8 @@ pub struct ClusterCounters {
     pub puts_dropped_count: u64,
     /// Blocks with a holder in this host's part of the directory.
     pub directory_entries_count: u64,
+    /// Entries of other members' blocks beyond the members' limits, which were refused.
+    pub directory_refused_count: u64,
     /// Blocks held for other members.
     #[serde(flatten)]
     pub hold: HoldCounters,
@@ -95,7 +97,7 @@ impl Cluster {
         let seconds = since_1970.map_or(0, |since| since.as_secs());
         let cluster = Arc::new(Self {
             hold: Hold::new(hold_bytes),
-            directory: HomeDirectory::new(sharing.fetch_wait),
+            directory: HomeDirectory::new(membership.list().len(), sharing.fetch_wait),
             client: BlockClient::new(commons, MemberAddresses::of(&membership), trust)?,
             peers: PeerStates::new(&membership),
             membership,
@@ -141,6 +143,7 @@ impl Cluster {
             puts_without_room_count: self.puts_without_room.load(Ordering::Relaxed),
             puts_dropped_count: self.puts_dropped.load(Ordering::Relaxed),
             directory_entries_count: self.directory.len() as u64,
+            directory_refused_count: self.directory.refused(),
             hold: self.hold.counters(),
         }
     }

@@ -1,15 +1,57 @@
 //! Checks of other members' requests, and answers that all servers of blocks share.
 
 use super::wire::{COMMONS, KIND, parse_hash};
-use crate::catalog::Hash;
+use crate::catalog::{BLOCK_BYTES, Hash};
 use crate::store::Block;
+use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
 use gleaner_daemon::listen::{Caller, CallerIdentity, Log, Server};
 use gleaner_trust::Peer;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Maximum size of an update of the directory; one with the most changes has some 70 KiB.
+const UPDATE_BYTES: usize = 128 << 10;
+/// Timeout of a request with a block or an update. Its sender gives up earlier.
+const SENDER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Routes of a server for the other members: `blocks` answers requests about one block, `directory` takes changes
+/// of the directory.
+pub(super) fn routes<S: Send + Sync + 'static>(
+    server: &Arc<S>,
+    blocks: MethodRouter<Arc<S>>,
+    directory: MethodRouter<Arc<S>>,
+) -> Router {
+    let block_bytes = usize::try_from(BLOCK_BYTES).unwrap_or(usize::MAX);
+    Router::new()
+        .route(
+            "/v1/blocks/{hash}",
+            blocks.layer(DefaultBodyLimit::max(block_bytes)),
+        )
+        .route(
+            "/v1/directory",
+            directory.layer(DefaultBodyLimit::max(UPDATE_BYTES)),
+        )
+        .layer(from_fn(end_slow_senders))
+        .with_state(Arc::clone(server))
+}
+
+/// Ends a request whose body does not arrive. A request without a body may wait for a fetch.
+async fn end_slow_senders(request: Request, next: Next) -> Response {
+    if request.method() == Method::GET {
+        return next.run(request).await;
+    }
+    let answered = timeout(SENDER_TIMEOUT, next.run(request)).await;
+    answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response())
+}
 
 /// A request that is not served.
 pub(super) struct Rejection(pub(super) StatusCode, pub(super) String);
@@ -36,7 +78,7 @@ pub struct MemberDoor {
 }
 
 impl MemberDoor {
-    /// MemberDoor of the commons of this name.
+    /// Makes the door of the commons of this name.
     #[must_use]
     pub fn new(commons: &str) -> Self {
         Self {

@@ -15,7 +15,7 @@ const SENDER: u32 = 1;
 pub fn directory_update(bytes: &[u8]) -> Option<[Vec<HolderChange>; 2]> {
     let update: DirectoryUpdate = serde_json::from_slice(bytes).ok()?;
     let changes = update.changes()?;
-    let directory = HomeDirectory::new(Duration::from_millis(500));
+    let directory = HomeDirectory::new(2, Duration::from_millis(500));
     directory.enter(SENDER, update.generation, &changes);
     let written = serde_json::to_vec(&DirectoryUpdate::new(update.generation, &changes)).ok()?;
     let again: DirectoryUpdate = serde_json::from_slice(&written).ok()?;

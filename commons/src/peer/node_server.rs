@@ -1,15 +1,15 @@
 //! Answers to the requests of members with a recruiter: this host's node of global memory decides.
 
-use super::door::{MemberDoor, Rejection, found, missing, parsed};
+use super::door::{self, MemberDoor, Rejection, found, missing, parsed};
 use super::exchange::Exchange;
 use super::wire::{
     AGE, CHANCES, FORWARDED, KIND_GLOBAL, KIND_LOCAL, NoticeUpdate, READER, WAIT, block_path,
     parse_reader,
 };
-use crate::catalog::{BLOCK_BYTES, Hash};
+use crate::catalog::Hash;
 use crate::global::{BlockData, BlockReply, PutOutcome};
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -19,9 +19,6 @@ use gleaner_policy::global::NodeId;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
-
-/// Maximum size of an update of the directory; one with the most changes has some 60 KiB.
-const UPDATE_BYTES: usize = 128 << 10;
 
 /// This host's node, as the other members use it.
 pub struct NodeServer {
@@ -47,19 +44,7 @@ impl NodeServer {
 
     /// Routes for the other members.
     pub fn router(self: &Arc<Self>) -> Router {
-        let block_bytes = usize::try_from(BLOCK_BYTES).unwrap_or(usize::MAX);
-        let blocks = get(get_block).put(put_block);
-        let directory = post(update_directory);
-        Router::new()
-            .route(
-                "/v1/blocks/{hash}",
-                blocks.layer(DefaultBodyLimit::max(block_bytes)),
-            )
-            .route(
-                "/v1/directory",
-                directory.layer(DefaultBodyLimit::max(UPDATE_BYTES)),
-            )
-            .with_state(Arc::clone(self))
+        door::routes(self, get(get_block).put(put_block), post(update_directory))
     }
 
     /// Number of the member that sends a request.

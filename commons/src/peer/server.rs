@@ -1,23 +1,20 @@
 //! Answers to the other members' requests.
 
 use super::cluster::Cluster;
-use super::door::{MemberDoor, Rejection, found, missing, no_member, parsed};
+use super::door::{self, MemberDoor, Rejection, found, missing, no_member, parsed};
 use super::wire::{DirectoryUpdate, KIND_LOCAL, WAIT, block_path};
-use crate::catalog::{BLOCK_BYTES, Hash};
+use crate::catalog::Hash;
 use crate::directory::{Member, Referral};
 use crate::hold::PutResult;
 use crate::store::{Block, BlockStore};
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use gleaner_daemon::listen::Caller;
 use std::sync::Arc;
-
-/// Maximum size of an update of the directory; one with the most changes has some 70 KiB.
-const UPDATE_BYTES: usize = 128 << 10;
 
 /// This host's memory, as the other members use it.
 pub struct BlockServer {
@@ -45,19 +42,7 @@ impl BlockServer {
 
     /// Routes for the other members.
     pub fn router(self: &Arc<Self>) -> Router {
-        let block_bytes = usize::try_from(BLOCK_BYTES).unwrap_or(usize::MAX);
-        let blocks = get(get_block).put(put_block);
-        let directory = post(update_directory);
-        Router::new()
-            .route(
-                "/v1/blocks/{hash}",
-                blocks.layer(DefaultBodyLimit::max(block_bytes)),
-            )
-            .route(
-                "/v1/directory",
-                directory.layer(DefaultBodyLimit::max(UPDATE_BYTES)),
-            )
-            .with_state(Arc::clone(self))
+        door::routes(self, get(get_block).put(put_block), post(update_directory))
     }
 
     /// Member that sends a request.

@@ -1,4 +1,8 @@
-//! A client among hostile members: each wrong answer costs one request, and no byte of it is taken.
+//! A client among hostile members: each wrong answer costs one request, and no byte of it is taken. A server, too:
+//! in `requests`.
+
+mod recruited;
+mod requests;
 
 use super::*;
 use crate::catalog::{BLOCK_BYTES, Hash};
@@ -180,29 +184,37 @@ impl Deployment {
         HostileMember::start(trust, manner)
     }
 
-    /// A client among a home and a third member at these addresses.
-    fn cluster(&self, home: SocketAddr, third: SocketAddr) -> Arc<Cluster> {
-        let own: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let members = [(OWN, own), (HOME, home), (THIRD, third)];
-        let members = members.map(|(host_id, address)| MemberAddress {
-            host_id: host_id.to_owned(),
-            address: address.to_string(),
-        });
-        let sharing = SharingConfig {
-            listen: own,
+    fn sharing(&self, members: MembershipSource) -> SharingConfig {
+        SharingConfig {
+            listen: own_address(),
             server_paths: self.server_paths(OWN),
             client_paths: self.client_paths(OWN),
-            members: MembershipSource::Fixed(members.to_vec()),
+            members,
             address: None,
             peer_timeout: LONG,
             fetch_wait: Duration::from_millis(500),
             connections_limit: 1,
-        };
+        }
+    }
+
+    /// A client among a home and a third member at these addresses.
+    fn cluster(&self, home: SocketAddr, third: SocketAddr) -> Arc<Cluster> {
+        let members = [(OWN, own_address()), (HOME, home), (THIRD, third)];
+        let members = members.map(|(host_id, address)| MemberAddress {
+            host_id: host_id.to_owned(),
+            address: address.to_string(),
+        });
+        let sharing = self.sharing(MembershipSource::Fixed(members.to_vec()));
         let membership = Membership::new(&sharing.members, OWN).unwrap();
         let trust = ClientTrust::load(&sharing.client_paths).unwrap();
         let runtime = self.runtime.handle().clone();
         Cluster::start("test", membership, &sharing, 0, trust, runtime).unwrap()
     }
+}
+
+/// Address at which nobody asks this host.
+fn own_address() -> SocketAddr {
+    "127.0.0.1:1".parse().unwrap()
 }
 
 /// Hash of a block whose home is this host.
@@ -214,13 +226,13 @@ fn hash_at(cluster: &Cluster, host_id: &str) -> Hash {
     at_host.next().unwrap()
 }
 
-fn find(cluster: &Cluster, hash: &Hash) -> Option<Vec<u8>> {
+fn find(cluster: &impl ClusterMemory, hash: &Hash) -> Option<Vec<u8>> {
     let block = cluster.find(hash, Instant::now() + LONG);
     block.map(|block| block.to_vec())
 }
 
-fn peer(cluster: &Cluster, host_id: &str) -> PeerStatus {
-    let mut peers = cluster.peers().into_iter();
+fn peer(peers: Vec<PeerStatus>, host_id: &str) -> PeerStatus {
+    let mut peers = peers.into_iter();
     peers.find(|peer| peer.host_id == host_id).unwrap()
 }
 
@@ -238,10 +250,10 @@ fn wrong_short_and_endless_answers_cost_one_request_each() {
         let cluster = deployment.cluster(home.address, home.address);
         let hash = hash_at(&cluster, HOME);
         for _ in 0..3 {
-            assert_eq!(find(&cluster, &hash), None, "{manner:?}");
+            assert_eq!(find(&*cluster, &hash), None, "{manner:?}");
         }
         assert_eq!(home.requests(), 1, "{manner:?}");
-        let peer = peer(&cluster, HOME);
+        let peer = peer(cluster.peers(), HOME);
         assert!(!peer.is_asked && peer.fault.is_some(), "{manner:?}");
         assert_eq!(peer.wrong_count + peer.failures_count, 1, "{manner:?}");
         let is_wrong = matches!(
@@ -265,7 +277,7 @@ fn loops_of_redirects_end_after_two_requests_and_leave_the_members_never() {
         let home = deployment.hostile(HOME, manner);
         let third = deployment.hostile(THIRD, Manner::Redirect(HOME));
         let cluster = deployment.cluster(home.address, third.address);
-        assert_eq!(find(&cluster, &hash_at(&cluster, HOME)), None);
+        assert_eq!(find(&*cluster, &hash_at(&cluster, HOME)), None);
         assert_eq!(
             (home.requests(), third.requests()),
             (of_home, of_third),
@@ -279,9 +291,9 @@ fn another_hosts_certificate_is_not_accepted() {
     let deployment = Deployment::new();
     let third = deployment.hostile(THIRD, Manner::OtherBytes);
     let cluster = deployment.cluster(third.address, third.address);
-    assert_eq!(find(&cluster, &hash_at(&cluster, HOME)), None);
+    assert_eq!(find(&*cluster, &hash_at(&cluster, HOME)), None);
     assert_eq!(third.requests(), 0);
-    let peer = peer(&cluster, HOME);
+    let peer = peer(cluster.peers(), HOME);
     assert!(!peer.is_asked && peer.failures_count == 1, "{peer:?}");
 }
 
@@ -301,5 +313,5 @@ fn a_home_without_room_names_itself_as_holder_to_others() {
         cluster.counters().directory_entries_count == 1
     });
     assert_eq!(cluster.counters().hold.no_room_count, 1);
-    assert_eq!(find(&cluster, &hash), None);
+    assert_eq!(find(&*cluster, &hash), None);
 }

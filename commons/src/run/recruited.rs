@@ -11,7 +11,6 @@ use crate::status::GlobalStatus;
 use crate::store::ClusterMemory;
 use gleaner_paging::borrow::{self, Recruiters};
 use gleaner_policy::global::node_of_host;
-use gleaner_policy::global::settings::Settings;
 use gleaner_trust::{Address, ClientTrust, hex, random};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -41,10 +40,7 @@ impl RecruitedService {
         let seconds = since_1970.map_or(0, |since| since.as_secs());
         let generation = u32::try_from(seconds).unwrap_or(u32::MAX);
         let pool = LeasePool::start().map_err(RunError::System)?;
-        let settings = Settings {
-            policy: config.policy.memory_policy(),
-            ..Settings::default()
-        };
+        let settings = config.global;
         let homes = match config.policy {
             SharingPolicy::Hash => settings.homes,
             SharingPolicy::None | SharingPolicy::NChance | SharingPolicy::Gms => 0,
@@ -118,6 +114,7 @@ impl RecruitedService {
             puts_without_room_count: puts.puts_without_room_count,
             puts_dropped_count: puts.puts_dropped_count + counts.dropped_puts,
             directory_entries_count: counts.directory_entries,
+            directory_refused_count: counts.refused_entries,
             hold: HoldCounters {
                 hold_size_bytes: pool.leased_bytes,
                 hold_used_bytes: counts.leased_bytes,

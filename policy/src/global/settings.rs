@@ -1,5 +1,6 @@
 //! Policies of global memory, and their settings.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -76,7 +77,10 @@ impl FromStr for MemoryPolicy {
 }
 
 /// Page that a node evicts under `gms`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Victim {
     /// The page with the largest boosted age (section 4.5).
     #[default]
@@ -86,7 +90,10 @@ pub enum Victim {
 }
 
 /// Receiver of the page that a node evicts after a hit in another node's global memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Swap {
     /// The node that the wanted page came from, which has a free frame now (section 3.1).
     #[default]

@@ -25,10 +25,8 @@ pub struct Scenario {
     #[serde(with = "PolicyName")]
     pub policy: MemoryPolicy,
     /// Page that a node evicts, under `gms`.
-    #[serde(with = "VictimName")]
     pub victim: Victim,
     /// Receiver of the page that makes room for a hit, under `gms`.
-    #[serde(with = "SwapName")]
     pub swap: Swap,
     /// Factor of global pages' ages, in quarters.
     pub boost_quarters: u32,
@@ -134,20 +132,6 @@ enum PolicyName {
     NChance,
     Hash,
     None,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Victim", rename_all = "kebab-case")]
-enum VictimName {
-    Oldest,
-    GlobalFirst,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Swap", rename_all = "kebab-case")]
-enum SwapName {
-    Return,
-    Weights,
 }
 
 impl Scenario {

@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, commons, unmount};
 use gleaner_harness::{Running, succeed};
-use gleaner_trust::{Authority, Role, ServerPaths};
+use gleaner_trust::{Authority, IssuedCertificate, Role, ServerPaths};
 use serde_json::Value;
 use std::fs;
 use std::net::SocketAddr;
@@ -37,10 +37,15 @@ impl Site {
         self.folder.path().join(format!("host-{number}.{end}"))
     }
 
-    /// Issues a host's certificate.
-    pub(super) fn certify(&self, number: usize) -> ServerPaths {
+    /// Issues a certificate of a host.
+    pub(super) fn issue(&self, number: usize) -> IssuedCertificate {
         let host_id = host_id(number);
-        let issued = self.authority.issue(&Role::Host { host_id }, 10).unwrap();
+        self.authority.issue(&Role::Host { host_id }, 10).unwrap()
+    }
+
+    /// Issues a host's certificate, and writes it to the site's folder.
+    pub(super) fn certify(&self, number: usize) -> ServerPaths {
+        let issued = self.issue(number);
         let (certificate, key) = (self.path(number, "crt"), self.path(number, "key"));
         fs::write(&certificate, issued.certificate_pem).unwrap();
         fs::write(&key, issued.key_pem).unwrap();

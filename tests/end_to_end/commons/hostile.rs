@@ -3,6 +3,7 @@
 use super::fleet::host_id;
 use gleaner_trust::{ServerPaths, ServerTrust};
 use rustls::{ServerConnection, StreamOwned};
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +63,8 @@ struct State {
     conduct: Mutex<Conduct>,
     /// Requests that were answered dishonestly.
     dishonest: AtomicU64,
+    /// Certificates of the senders of requests.
+    seen: Mutex<HashSet<Vec<u8>>>,
 }
 
 impl HostileMember {
@@ -72,6 +75,7 @@ impl HostileMember {
             trust: ServerTrust::load(paths).unwrap(),
             conduct: Mutex::new(Conduct::Empty),
             dishonest: AtomicU64::new(0),
+            seen: Mutex::default(),
         });
         let member = Self {
             address: listener.local_addr().unwrap(),
@@ -91,6 +95,11 @@ impl HostileMember {
 
     pub(super) fn behave(&self, conduct: Conduct) {
         *self.state.conduct.lock().unwrap() = conduct;
+    }
+
+    /// Returns true if a sender of a request has shown this certificate.
+    pub(super) fn has_seen(&self, certificate: &[u8]) -> bool {
+        self.state.seen.lock().unwrap().contains(certificate)
     }
 
     /// Number of requests that were answered dishonestly so far.
@@ -121,6 +130,10 @@ impl State {
                 if reader.read_line(&mut head)? == 0 {
                     return Ok(());
                 }
+            }
+            let chain = reader.get_ref().conn.peer_certificates();
+            if let Some(first) = chain.and_then(|chain| chain.first()) {
+                self.seen.lock().unwrap().insert(first.to_vec());
             }
             let mut body = reader.by_ref().take(body_bytes(&head));
             io::copy(&mut body, &mut io::sink())?;

@@ -9,6 +9,7 @@ mod lifetime;
 mod mounted;
 mod privileges;
 mod recruited;
+mod renewed;
 mod rounds;
 mod server;
 mod shared;

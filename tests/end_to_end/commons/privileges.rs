@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// User of the service: `nobody` in every /etc/passwd of Debian.
-const USER: u32 = 65_534;
+pub(super) const USER: u32 = 65_534;
 /// Another user, who reads.
 const READER: u32 = 65_533;
 const READABLE: &str = "lib/deep/two and a bit";
@@ -16,14 +16,14 @@ const READABLE: &str = "lib/deep/two and a bit";
 const SECRET: &str = "lib/block";
 
 /// A sealed folder, a mount point and a configuration, which other users can reach.
-struct Scene {
+pub(super) struct Scene {
     stage: Stage,
-    folder: tempfile::TempDir,
-    point: PathBuf,
+    pub(super) folder: tempfile::TempDir,
+    pub(super) point: PathBuf,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let stage = Stage::new(&mut Random::new());
         let folder = tempfile::tempdir().unwrap();
         let above = stage.input();
@@ -61,7 +61,13 @@ impl Scene {
 
     /// Starts the service as root, with `user`; returns once it serves.
     fn start(&self) -> Running {
-        let running = Running::start(&mut self.command("user = \"nobody\"\n"));
+        self.start_with("")
+    }
+
+    /// Starts the service in the same way with further keys.
+    pub(super) fn start_with(&self, keys: &str) -> Running {
+        let mut command = self.command(&format!("user = \"nobody\"\n{keys}"));
+        let running = Running::start(&mut command);
         assert!(running.printed().starts_with("mounted "));
         running
     }
@@ -77,12 +83,12 @@ impl Drop for Scene {
     }
 }
 
-fn set_mode(path: &Path, mode: u32) {
+pub(super) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 /// Asserts that no thread of the service has a capability, or another user than [`USER`].
-fn assert_unprivileged(process: u32) {
+pub(super) fn assert_unprivileged(process: u32) {
     let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let mut threads_count = 0;
     for thread in threads {
