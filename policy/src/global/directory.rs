@@ -57,8 +57,9 @@ pub struct Holder {
     pub stamp: Stamp,
 }
 
-/// A page with one holder: 32 bytes. Further holders are in a chain.
+/// A page with one holder: 32 bytes, in one cache line. Further holders are in a chain.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Entry {
     uid: Uid,
     holder: Holder,
