@@ -1,9 +1,12 @@
 //! Page frame directory (PFD) of one node: its frames by identifier, and their order by last use.
 
+mod oldest;
+
 use super::age::{INFINITE_MS, Summary, age_ms};
 use super::index::Index;
 use super::uid::Uid;
 use crate::eviction::Lru;
+use oldest::OldestFirst;
 
 /// Kind of a page on the node that holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +58,13 @@ struct Frame {
     chances: u8,
 }
 
+impl Frame {
+    /// Order of the heap: last use, then identifier, so that equal histories evict equal pages.
+    fn key(&self) -> (i64, Uid) {
+        (self.last_use_ms, self.uid)
+    }
+}
+
 /// Pages on one node. Local pages are in the order of their last use; global pages, which arrive with ages of
 /// their own, are in a heap.
 #[derive(Clone, Debug)]
@@ -62,8 +72,8 @@ pub struct Pages {
     frames: Vec<Frame>,
     index: Index,
     local: Lru,
-    /// Frames of the global pages; the first one has the oldest.
-    heap: Vec<u32>,
+    /// Frames of the global pages.
+    heap: OldestFirst,
     /// Frames below `frames.len()` without a page.
     unused: Vec<u32>,
     limit: u32,
@@ -88,7 +98,7 @@ impl Pages {
             frames: Vec::with_capacity(limit as usize),
             index: Index::with_room(limit as usize),
             local: Lru::new(limit),
-            heap: Vec::new(),
+            heap: OldestFirst::default(),
             unused: Vec::new(),
             limit,
             duplicates: 0,
@@ -124,7 +134,7 @@ impl Pages {
     /// Number of global pages.
     #[must_use]
     pub fn global_count(&self) -> u32 {
-        self.heap.len() as u32
+        self.heap.len()
     }
 
     /// Returns true if no frame is free.
@@ -142,10 +152,10 @@ impl Pages {
     /// Bytes of the directory.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let numbers = self.heap.capacity() + self.unused.capacity();
         self.frames.capacity() * size_of::<Frame>()
             + self.index.bytes()
-            + numbers * size_of::<u32>()
+            + self.heap.bytes()
+            + self.unused.capacity() * size_of::<u32>()
             + self.frames.len().max(self.limit as usize) * 8 // two links of `Lru`
     }
 
@@ -157,7 +167,7 @@ impl Pages {
 
     /// All pages: local ones by last use, then global ones in no order.
     pub fn iter(&self) -> impl Iterator<Item = Page> + '_ {
-        let slots = self.local.coldest().chain(self.heap.iter().copied());
+        let slots = self.local.coldest().chain(self.heap.slots());
         slots.map(move |slot| self.page(slot))
     }
 
@@ -195,7 +205,7 @@ impl Pages {
         let frame = &mut self.frames[slot as usize];
         if frame.kind == Kind::Global && frame.last_use_ms < last_use_ms {
             frame.last_use_ms = last_use_ms;
-            self.sift_down(self.frames[slot as usize].heap_at as usize);
+            self.heap.refresh(slot, &mut self.frames);
         }
     }
 
@@ -246,11 +256,7 @@ impl Pages {
         self.index
             .insert(page.uid, slot, |slot| frames[slot as usize].uid);
         match page.kind {
-            Kind::Global => {
-                self.heap.push(slot);
-                self.place(self.heap.len() - 1, slot);
-                self.sift_up(self.heap.len() - 1);
-            }
+            Kind::Global => self.heap.push(slot, &mut self.frames),
             Kind::Local => self.local.touch(slot),
             Kind::Duplicate => {
                 self.local.touch(slot);
@@ -297,7 +303,7 @@ impl Pages {
     /// Least recently used global page.
     #[must_use]
     pub fn oldest_global(&self) -> Option<Page> {
-        self.heap.first().map(|slot| self.page(*slot))
+        self.heap.oldest().map(|slot| self.page(slot))
     }
 
     /// Page with the largest age at `at_ms`; of equals, the global one.
@@ -359,60 +365,10 @@ impl Pages {
         }
     }
 
-    /// Order of the heap: last use, then identifier, so that equal histories evict equal pages.
-    fn key(&self, slot: u32) -> (i64, Uid) {
-        let frame = &self.frames[slot as usize];
-        (frame.last_use_ms, frame.uid)
-    }
-
-    fn place(&mut self, at: usize, slot: u32) {
-        self.heap[at] = slot;
-        self.frames[slot as usize].heap_at = at as u32;
-    }
-
-    fn sift_up(&mut self, mut at: usize) {
-        while at > 0 {
-            let above = (at - 1) / 2;
-            let (slot, parent) = (self.heap[at], self.heap[above]);
-            if self.key(parent) <= self.key(slot) {
-                return;
-            }
-            self.place(at, parent);
-            self.place(above, slot);
-            at = above;
-        }
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut least = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len()
-                    && self.key(self.heap[child]) < self.key(self.heap[least])
-                {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            let (slot, child) = (self.heap[at], self.heap[least]);
-            self.place(at, child);
-            self.place(least, slot);
-            at = least;
-        }
-    }
-
     fn leave_heap(&mut self, slot: u32) {
-        let at = self.frames[slot as usize].heap_at as usize;
+        let at = self.frames[slot as usize].heap_at;
         self.frames[slot as usize].heap_at = OUT;
-        if let Some(last) = self.heap.pop()
-            && at < self.heap.len()
-        {
-            self.place(at, last);
-            self.sift_up(at);
-            self.sift_down(at);
-        }
+        self.heap.remove(at, &mut self.frames);
     }
 }
 

@@ -106,6 +106,38 @@ proptest! {
 }
 
 #[test]
+fn global_pages_of_months_are_in_order() {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let mut pages = Pages::new(200);
+    let mut list = Vec::new();
+    for number in 0..200_u32 {
+        // Seven days later each, more than half a year in all, and one page as old as a number can say.
+        let last_use_ms = match number {
+            199 => i64::MIN,
+            _ => i64::from(number * 7 % 199) * DAY_MS,
+        };
+        let page = Page {
+            uid: Uid::shared(u128::from(number)),
+            last_use_ms,
+            kind: Kind::Global,
+            chances: 0,
+        };
+        assert!(pages.insert(page));
+        list.push(page);
+    }
+    for page in list.iter_mut().step_by(9) {
+        page.last_use_ms = page.last_use_ms.max(150 * DAY_MS);
+        pages.refresh(page.uid, 150 * DAY_MS);
+    }
+    list.sort_by_key(|page| (page.last_use_ms, page.uid));
+    for page in list {
+        assert_eq!(pages.oldest_global(), Some(page));
+        assert_eq!(pages.remove(page.uid), Some(page));
+    }
+    assert_eq!(pages.oldest_global(), None);
+}
+
+#[test]
 fn an_entry_takes_at_most_64_bytes() {
     for frames in [1000_u32, 4096, 5000, 100_000] {
         let mut pages = Pages::new(frames);
