@@ -1,6 +1,7 @@
 //! One node's part of the global cache directory (GCD): the nodes that hold each page.
 
 use super::index::Index;
+use super::prefetch::{PrefetchStage, prefetch};
 use super::uid::{NodeId, Uid, below};
 
 /// Most holders of one page that the directory remembers; any of them can serve the page.
@@ -227,6 +228,12 @@ impl Directory {
                 self.unlink(slot, holder.node);
             }
         }
+    }
+
+    /// Prefetches a page's entry, or the line of the index that leads to it.
+    pub(super) fn prefetch(&self, uid: Uid, stage: PrefetchStage) {
+        let entry = |slot: u32| prefetch(&self.entries[slot as usize]);
+        self.index.prefetch(uid, stage, entry);
     }
 
     #[inline]

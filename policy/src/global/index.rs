@@ -1,6 +1,7 @@
 //! Hash index from identifiers to slots of an array. An identifier's cells lie in one cache line, with bits of its
 //! hash, so that a search reads one line of the index and, of the array, only the slot that it finds.
 
+use super::prefetch::{PrefetchStage, prefetch};
 use super::uid::Uid;
 
 /// Content of a cell without a slot.
@@ -119,6 +120,22 @@ impl Index {
         Some(removed)
     }
 
+    /// Prefetches the line where the search for `uid` begins, or calls `prefetch_slot` with the slot that this
+    /// line has for `uid`, if any.
+    #[inline]
+    pub(super) fn prefetch(&self, uid: Uid, stage: PrefetchStage, prefetch_slot: impl FnOnce(u32)) {
+        let hash = uid.hash();
+        let line = &self.lines[self.first_line(hash)];
+        if stage == PrefetchStage::Index {
+            return prefetch(line);
+        }
+        let matches = line.matches(self.tag(hash), !self.slot_mask);
+        let cell = line.0[matches.trailing_zeros() as usize % CELLS];
+        if matches != 0 && cell != EMPTY {
+            prefetch_slot(cell & self.slot_mask);
+        }
+    }
+
     /// Line and cell of `uid`. The search ends at a line that no entry found full, or after all lines.
     #[inline]
     fn cell_of(&self, uid: Uid, hash: u64, uid_of: &impl Fn(u32) -> Uid) -> Option<(usize, usize)> {
@@ -231,6 +248,24 @@ mod tests {
             let of_last_line = (0..).map(Uid::shared).filter(|uid| uid.hash() % 8 == 7);
             let uids: Vec<Uid> = of_last_line.take(50).collect();
             compare(&uids, steps)?;
+        }
+    }
+
+    #[test]
+    fn a_prefetch_finds_the_slots_of_pages() {
+        let uid_of = |slot: u32| Uid::shared(u128::from(slot));
+        let mut index = Index::with_room(0);
+        for slot in 0..10 {
+            index.insert(uid_of(slot), slot, uid_of);
+        }
+        for slot in 0..20 {
+            let mut found = None;
+            index.prefetch(uid_of(slot), PrefetchStage::Index, |slot| {
+                found = Some(slot)
+            });
+            assert_eq!(found, None);
+            index.prefetch(uid_of(slot), PrefetchStage::Page, |slot| found = Some(slot));
+            assert_eq!(found, (slot < 10).then_some(slot));
         }
     }
 

@@ -4,6 +4,7 @@ mod oldest;
 
 use super::age::{INFINITE_MS, Summary, age_ms};
 use super::index::Index;
+use super::prefetch::{PrefetchStage, prefetch};
 use super::uid::Uid;
 use crate::eviction::Lru;
 use oldest::OldestFirst;
@@ -347,6 +348,12 @@ impl Pages {
             summary.count(age_ms(frame.last_use_ms, is_global, boost_quarters, at_ms));
         }
         summary
+    }
+
+    /// Prefetches a page's frame, or the line of the index that leads to it.
+    pub(super) fn prefetch(&self, uid: Uid, stage: PrefetchStage) {
+        let frame = |slot: u32| prefetch(&self.frames[slot as usize]);
+        self.index.prefetch(uid, stage, frame);
     }
 
     #[inline]

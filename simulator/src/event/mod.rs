@@ -137,6 +137,13 @@ impl<E> Queue<E> {
         self.tickets.peek().map(|Reverse(ticket)| ticket.at_ns)
     }
 
+    /// The next event; `None` if there is none.
+    #[must_use]
+    pub fn peek(&self) -> Option<&E> {
+        let Reverse(ticket) = self.tickets.peek()?;
+        self.places[ticket.place as usize].event.as_ref()
+    }
+
     /// Takes the next event with its time. The queue's present time becomes this time.
     pub fn pop(&mut self) -> Option<(u64, E)> {
         let Reverse(ticket) = self.tickets.pop()?;

@@ -6,6 +6,7 @@ use crate::gms::costs::Costs;
 use crate::gms::error::GmsError;
 use crate::gms::machine::occupy_links;
 use gleaner_policy::global::message::{Action, Event, Message, Origin};
+use gleaner_policy::global::prefetch::PrefetchStage;
 use gleaner_policy::global::{NodeId, Uid};
 
 impl Cluster<'_> {
@@ -125,6 +126,8 @@ impl Cluster<'_> {
                 begin_ns = occupy_links(machines.0, machines.1, ready_ns, self.costs.link_ns);
             }
         }
+        let receiver = &self.hosts[to as usize].node;
+        receiver.prefetch_message(message, PrefetchStage::Index);
         let arrival = Scheduled::Arrival {
             from,
             to,

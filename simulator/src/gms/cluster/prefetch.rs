@@ -1,0 +1,27 @@
+//! Memory of the next events, loaded before them: most of a large cluster's time is spent waiting for memory.
+
+use super::{Cluster, Scheduled};
+use gleaner_policy::global::NodeId;
+use gleaner_policy::global::prefetch::PrefetchStage;
+
+impl Cluster<'_> {
+    /// Prefetches the page of the next event, while the present one is handled.
+    pub(super) fn prefetch_next(&self) {
+        match self.queue.peek() {
+            Some(Scheduled::Arrival { to, message, .. }) => {
+                let node = &self.hosts[*to as usize].node;
+                node.prefetch_message(message, PrefetchStage::Page);
+            }
+            Some(Scheduled::Reference(id)) => self.prefetch_reference(*id, PrefetchStage::Page),
+            _ => {}
+        }
+    }
+
+    /// Prefetches the page of a process's next reference.
+    pub(super) fn prefetch_reference(&self, id: NodeId, stage: PrefetchStage) {
+        let host = &self.hosts[id as usize];
+        if let Some(process) = &host.process {
+            host.node.prefetch_read(process.next_uid(), stage);
+        }
+    }
+}
