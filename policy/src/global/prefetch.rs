@@ -12,15 +12,22 @@ pub enum PrefetchStage {
     Page,
 }
 
-/// Asks the CPU to load the first cache line of a value. Does nothing on other CPUs than x86-64.
+/// Bytes of a cache line.
+#[cfg(target_arch = "x86_64")]
+const LINE_BYTES: usize = 64;
+
+/// Asks the CPU to load the cache lines of a value, without what it refers to. Does nothing on other CPUs than x86-64.
 #[inline]
 #[allow(unsafe_code)]
-pub(super) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 CPU has SSE, and a prefetch has no effect that a program could see.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+        let begin = std::ptr::from_ref(value).cast::<i8>();
+        for at in (0..size_of::<T>()).step_by(LINE_BYTES) {
+            // SAFETY: every x86-64 CPU has SSE, and a prefetch has no effect that a program could see.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(at)) };
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;

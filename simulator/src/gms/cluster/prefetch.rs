@@ -2,17 +2,24 @@
 
 use super::{Cluster, Scheduled};
 use gleaner_policy::global::NodeId;
-use gleaner_policy::global::prefetch::PrefetchStage;
+use gleaner_policy::global::prefetch::{PrefetchStage, prefetch};
 
 impl Cluster<'_> {
-    /// Prefetches the page of the next event, while the present one is handled.
+    /// Prefetches the host and the page of the next event, while the present one is handled.
     pub(super) fn prefetch_next(&self) {
         match self.queue.peek() {
             Some(Scheduled::Arrival { to, message, .. }) => {
-                let node = &self.hosts[*to as usize].node;
-                node.prefetch_message(message, PrefetchStage::Page);
+                let host = &self.hosts[*to as usize];
+                prefetch(host);
+                host.node.prefetch_message(message, PrefetchStage::Page);
             }
-            Some(Scheduled::Reference(id)) => self.prefetch_reference(*id, PrefetchStage::Page),
+            Some(Scheduled::Reference(id)) => {
+                prefetch(&self.hosts[*id as usize]);
+                self.prefetch_reference(*id, PrefetchStage::Page);
+            }
+            Some(Scheduled::Resume(id) | Scheduled::Loaded { node: id, .. }) => {
+                prefetch(&self.hosts[*id as usize]);
+            }
             _ => {}
         }
     }
