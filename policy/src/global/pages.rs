@@ -43,7 +43,7 @@ impl Page {
     }
 }
 
-/// Place of a frame that is not in the heap of global pages.
+/// Place of a local page's frame, which is not in the heap of global pages.
 const OUT: u32 = u32::MAX;
 /// Place of a frame without a page.
 const UNUSED: u32 = u32::MAX - 1;
@@ -341,11 +341,15 @@ impl Pages {
             free_frames: self.limit.saturating_sub(self.len()),
             ..Summary::default()
         };
-        // In the order of memory: by last use, every page would be a cache miss.
-        let used = self.frames.iter().filter(|frame| frame.heap_at != UNUSED);
-        for frame in used {
-            let is_global = frame.kind == Kind::Global;
-            summary.count(age_ms(frame.last_use_ms, is_global, boost_quarters, at_ms));
+        // In the order of memory: by last use, every page would be a cache miss. The heap has a quarter of the
+        // frames' size, and idle nodes have no other pages.
+        for last_use_ms in self.heap.last_uses_ms(&self.frames) {
+            summary.count(age_ms(last_use_ms, true, boost_quarters, at_ms));
+        }
+        if self.len() > self.global_count() {
+            for frame in self.frames.iter().filter(|frame| frame.heap_at == OUT) {
+                summary.count(age_ms(frame.last_use_ms, false, boost_quarters, at_ms));
+            }
         }
         summary
     }

@@ -39,6 +39,17 @@ impl OldestFirst {
         self.entries.iter().map(|entry| entry.slot)
     }
 
+    /// Last uses of all pages in ms, in no order. Frames are read only for times outside of the entries' 32 bits.
+    pub(super) fn last_uses_ms<'a>(
+        &'a self,
+        frames: &'a [Frame],
+    ) -> impl Iterator<Item = i64> + 'a {
+        self.entries.iter().map(move |entry| match entry.last_use {
+            i32::MIN | i32::MAX => frames[entry.slot as usize].last_use_ms,
+            last_use => self.base_ms.saturating_add(i64::from(last_use)),
+        })
+    }
+
     /// Frame of the oldest page.
     pub(super) fn oldest(&self) -> Option<u32> {
         self.entries.first().map(|entry| entry.slot)

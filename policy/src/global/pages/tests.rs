@@ -99,8 +99,13 @@ proptest! {
             prop_assert_eq!(pages.oldest_global(), oldest.copied());
             prop_assert_eq!(pages.len() as usize, list.len());
             prop_assert_eq!(pages.iter().count(), list.len());
-            let summary = pages.summary(5, now_ms);
-            prop_assert_eq!(summary.frames(), 8);
+            // At this time, ages lie around 1 s and 1.25 s, where classes begin.
+            let at_ms = 1_030;
+            let mut expected = Summary { free_frames: 8 - list.len() as u32, ..Summary::default() };
+            for page in &list {
+                expected.count(page.age_ms(5, at_ms));
+            }
+            prop_assert_eq!(pages.summary(5, at_ms), expected);
         }
     }
 }
@@ -129,6 +134,12 @@ fn global_pages_of_months_are_in_order() {
         page.last_use_ms = page.last_use_ms.max(150 * DAY_MS);
         pages.refresh(page.uid, 150 * DAY_MS);
     }
+    let at_ms = 200 * DAY_MS;
+    let mut expected = Summary::default();
+    for page in &list {
+        expected.count(page.age_ms(5, at_ms));
+    }
+    assert_eq!(pages.summary(5, at_ms), expected);
     list.sort_by_key(|page| (page.last_use_ms, page.uid));
     for page in list {
         assert_eq!(pages.oldest_global(), Some(page));
