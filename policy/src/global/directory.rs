@@ -1,6 +1,7 @@
 //! One node's part of the global cache directory (GCD): the nodes that hold each page.
 
 use super::index::Index;
+use super::prefetch::{PrefetchStage, prefetch};
 use super::uid::{NodeId, Uid, below};
 
 /// Most holders of one page that the directory remembers; any of them can serve the page.
@@ -57,8 +58,9 @@ pub struct Holder {
     pub stamp: Stamp,
 }
 
-/// A page with one holder: 32 bytes. Further holders are in a chain.
+/// A page with one holder: 32 bytes, in one cache line. Further holders are in a chain.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Entry {
     uid: Uid,
     holder: Holder,
@@ -226,6 +228,12 @@ impl Directory {
                 self.unlink(slot, holder.node);
             }
         }
+    }
+
+    /// Prefetches a page's entry, or the line of the index that leads to it.
+    pub(super) fn prefetch(&self, uid: Uid, stage: PrefetchStage) {
+        let entry = |slot: u32| prefetch(&self.entries[slot as usize]);
+        self.index.prefetch(uid, stage, entry);
     }
 
     #[inline]

@@ -67,6 +67,11 @@ impl Members {
     /// Place of a node in the list, from 0.
     #[must_use]
     pub fn place(&self, node: NodeId) -> Option<usize> {
+        // Simulated nodes are numbered from 0, so their places are their numbers.
+        let at = node as usize;
+        if self.members.get(at).is_some_and(|m| m.node == node) {
+            return Some(at);
+        }
         self.members.binary_search_by_key(&node, |m| m.node).ok()
     }
 
@@ -218,7 +223,14 @@ mod tests {
         assert_eq!(members.list(), [member(1, 1), member(2, 3)]);
         assert!(members.is_current(2, 3) && members.is_current(2, 4));
         assert!(!members.is_current(2, 1) && !members.is_current(3, 1));
-        assert_eq!(members.place(2), Some(1));
+        assert_eq!(
+            [1, 2, 3].map(|node| members.place(node)),
+            [Some(0), Some(1), None]
+        );
+        assert_eq!(
+            [0, 1, 5].map(|node| cluster(0..5).place(node)),
+            [Some(0), Some(1), None]
+        );
         assert_eq!(Members::default().owner(Uid::shared(1)), None);
         assert_eq!(members.owner(Uid::private(9, 1)), Some(9));
     }

@@ -19,6 +19,7 @@ pub mod members;
 pub mod message;
 pub mod node;
 pub mod pages;
+pub mod prefetch;
 pub mod settings;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,13 @@
 //! Page frame directory (PFD) of one node: its frames by identifier, and their order by last use.
 
+mod oldest;
+
 use super::age::{INFINITE_MS, Summary, age_ms};
 use super::index::Index;
+use super::prefetch::{PrefetchStage, prefetch};
 use super::uid::Uid;
 use crate::eviction::Lru;
+use oldest::OldestFirst;
 
 /// Kind of a page on the node that holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,19 +43,27 @@ impl Page {
     }
 }
 
-/// Place of a frame that is not in the heap of global pages.
+/// Place of a local page's frame, which is not in the heap of global pages.
 const OUT: u32 = u32::MAX;
 /// Place of a frame without a page.
 const UNUSED: u32 = u32::MAX - 1;
 
-/// A page and its place in the heap of global pages: 32 bytes.
+/// A page and its place in the heap of global pages: 32 bytes, in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Frame {
     uid: Uid,
     last_use_ms: i64,
     heap_at: u32,
     kind: Kind,
     chances: u8,
+}
+
+impl Frame {
+    /// Order of the heap: last use, then identifier, so that equal histories evict equal pages.
+    fn key(&self) -> (i64, Uid) {
+        (self.last_use_ms, self.uid)
+    }
 }
 
 /// Pages on one node. Local pages are in the order of their last use; global pages, which arrive with ages of
@@ -61,8 +73,8 @@ pub struct Pages {
     frames: Vec<Frame>,
     index: Index,
     local: Lru,
-    /// Frames of the global pages; the first one has the oldest.
-    heap: Vec<u32>,
+    /// Frames of the global pages.
+    heap: OldestFirst,
     /// Frames below `frames.len()` without a page.
     unused: Vec<u32>,
     limit: u32,
@@ -87,7 +99,7 @@ impl Pages {
             frames: Vec::with_capacity(limit as usize),
             index: Index::with_room(limit as usize),
             local: Lru::new(limit),
-            heap: Vec::new(),
+            heap: OldestFirst::default(),
             unused: Vec::new(),
             limit,
             duplicates: 0,
@@ -123,7 +135,7 @@ impl Pages {
     /// Number of global pages.
     #[must_use]
     pub fn global_count(&self) -> u32 {
-        self.heap.len() as u32
+        self.heap.len()
     }
 
     /// Returns true if no frame is free.
@@ -141,10 +153,10 @@ impl Pages {
     /// Bytes of the directory.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let numbers = self.heap.capacity() + self.unused.capacity();
         self.frames.capacity() * size_of::<Frame>()
             + self.index.bytes()
-            + numbers * size_of::<u32>()
+            + self.heap.bytes()
+            + self.unused.capacity() * size_of::<u32>()
             + self.frames.len().max(self.limit as usize) * 8 // two links of `Lru`
     }
 
@@ -156,7 +168,7 @@ impl Pages {
 
     /// All pages: local ones by last use, then global ones in no order.
     pub fn iter(&self) -> impl Iterator<Item = Page> + '_ {
-        let slots = self.local.coldest().chain(self.heap.iter().copied());
+        let slots = self.local.coldest().chain(self.heap.slots());
         slots.map(move |slot| self.page(slot))
     }
 
@@ -194,7 +206,7 @@ impl Pages {
         let frame = &mut self.frames[slot as usize];
         if frame.kind == Kind::Global && frame.last_use_ms < last_use_ms {
             frame.last_use_ms = last_use_ms;
-            self.sift_down(self.frames[slot as usize].heap_at as usize);
+            self.heap.refresh(slot, &mut self.frames);
         }
     }
 
@@ -245,11 +257,7 @@ impl Pages {
         self.index
             .insert(page.uid, slot, |slot| frames[slot as usize].uid);
         match page.kind {
-            Kind::Global => {
-                self.heap.push(slot);
-                self.place(self.heap.len() - 1, slot);
-                self.sift_up(self.heap.len() - 1);
-            }
+            Kind::Global => self.heap.push(slot, &mut self.frames),
             Kind::Local => self.local.touch(slot),
             Kind::Duplicate => {
                 self.local.touch(slot);
@@ -296,7 +304,7 @@ impl Pages {
     /// Least recently used global page.
     #[must_use]
     pub fn oldest_global(&self) -> Option<Page> {
-        self.heap.first().map(|slot| self.page(*slot))
+        self.heap.oldest().map(|slot| self.page(slot))
     }
 
     /// Page with the largest age at `at_ms`; of equals, the global one.
@@ -333,13 +341,23 @@ impl Pages {
             free_frames: self.limit.saturating_sub(self.len()),
             ..Summary::default()
         };
-        // In the order of memory: by last use, every page would be a cache miss.
-        let used = self.frames.iter().filter(|frame| frame.heap_at != UNUSED);
-        for frame in used {
-            let is_global = frame.kind == Kind::Global;
-            summary.count(age_ms(frame.last_use_ms, is_global, boost_quarters, at_ms));
+        // In the order of memory: by last use, every page would be a cache miss. The heap has a quarter of the
+        // frames' size, and idle nodes have no other pages.
+        for last_use_ms in self.heap.last_uses_ms(&self.frames) {
+            summary.count(age_ms(last_use_ms, true, boost_quarters, at_ms));
+        }
+        if self.len() > self.global_count() {
+            for frame in self.frames.iter().filter(|frame| frame.heap_at == OUT) {
+                summary.count(age_ms(frame.last_use_ms, false, boost_quarters, at_ms));
+            }
         }
         summary
+    }
+
+    /// Prefetches a page's frame, or the line of the index that leads to it.
+    pub(super) fn prefetch(&self, uid: Uid, stage: PrefetchStage) {
+        let frame = |slot: u32| prefetch(&self.frames[slot as usize]);
+        self.index.prefetch(uid, stage, frame);
     }
 
     #[inline]
@@ -358,60 +376,10 @@ impl Pages {
         }
     }
 
-    /// Order of the heap: last use, then identifier, so that equal histories evict equal pages.
-    fn key(&self, slot: u32) -> (i64, Uid) {
-        let frame = &self.frames[slot as usize];
-        (frame.last_use_ms, frame.uid)
-    }
-
-    fn place(&mut self, at: usize, slot: u32) {
-        self.heap[at] = slot;
-        self.frames[slot as usize].heap_at = at as u32;
-    }
-
-    fn sift_up(&mut self, mut at: usize) {
-        while at > 0 {
-            let above = (at - 1) / 2;
-            let (slot, parent) = (self.heap[at], self.heap[above]);
-            if self.key(parent) <= self.key(slot) {
-                return;
-            }
-            self.place(at, parent);
-            self.place(above, slot);
-            at = above;
-        }
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut least = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len()
-                    && self.key(self.heap[child]) < self.key(self.heap[least])
-                {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            let (slot, child) = (self.heap[at], self.heap[least]);
-            self.place(at, child);
-            self.place(least, slot);
-            at = least;
-        }
-    }
-
     fn leave_heap(&mut self, slot: u32) {
-        let at = self.frames[slot as usize].heap_at as usize;
+        let at = self.frames[slot as usize].heap_at;
         self.frames[slot as usize].heap_at = OUT;
-        if let Some(last) = self.heap.pop()
-            && at < self.heap.len()
-        {
-            self.place(at, last);
-            self.sift_up(at);
-            self.sift_down(at);
-        }
+        self.heap.remove(at, &mut self.frames);
     }
 }
 

@@ -35,6 +35,36 @@ fn what_is_taken_back_does_not_happen() {
     assert!(queue.is_empty());
 }
 
+#[test]
+fn a_ticket_of_an_event_that_is_over_cancels_no_later_event() {
+    let mut queue = Queue::default();
+    let first = queue.put(1, "first");
+    queue.pop();
+    let second = queue.put(2, "second");
+    let third = queue.put(3, "third");
+    assert_eq!(queue.peek(), Some(&"second"));
+    assert_eq!(queue.cancel(first), None);
+    assert_eq!(queue.cancel(third), Some("third"));
+    queue.put(1, "fourth");
+    assert_eq!(queue.cancel(third), None);
+    assert_eq!(queue.pop(), Some((1, "fourth")));
+    assert_eq!(queue.cancel(second), Some("second"));
+    assert_eq!((queue.len(), queue.pop()), (0, None));
+}
+
+#[test]
+fn events_that_are_cancelled_and_put_again_take_no_more_room() {
+    let mut queue = Queue::default();
+    queue.put(5, 0);
+    for number in 1..10_000 {
+        let ticket = queue.put(1_000 + number, number);
+        assert_eq!(queue.cancel(ticket), Some(number));
+    }
+    assert_eq!(queue.len(), 1);
+    assert!(queue.tickets.len() < 100 && queue.places.len() < 100);
+    assert_eq!(queue.pop(), Some((5, 0)));
+}
+
 proptest! {
     /// The queue returns events in the order of a stably sorted list without the cancelled events.
     #[test]

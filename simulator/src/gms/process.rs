@@ -136,9 +136,15 @@ impl Process {
         }
     }
 
-    /// The next reference, for which the process then waits.
-    pub(super) fn ask(&mut self, now_ns: u64) -> Uid {
-        let (uid, place, is_write) = match &self.work {
+    /// Page of the next reference.
+    pub(super) fn next_uid(&self) -> Uid {
+        let (uid, ..) = self.next_use();
+        uid
+    }
+
+    /// Page of the next reference, its place on disk or server, and whether the process writes it.
+    fn next_use(&self) -> (Uid, u64, bool) {
+        match &self.work {
             Work::Client {
                 program,
                 references,
@@ -166,7 +172,12 @@ impl Process {
                 };
                 (uid, page, false)
             }
-        };
+        }
+    }
+
+    /// The next reference, for which the process then waits.
+    pub(super) fn ask(&mut self, now_ns: u64) -> Uid {
+        let (uid, place, is_write) = self.next_use();
         self.at += 1;
         self.asked += 1;
         self.waiting = Some(Access {

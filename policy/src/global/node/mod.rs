@@ -3,6 +3,7 @@
 mod evict;
 mod fetch;
 mod initiate;
+mod prefetch;
 mod store;
 
 use super::directory::{Directory, Holder, Notice, Stamp};

@@ -99,10 +99,53 @@ proptest! {
             prop_assert_eq!(pages.oldest_global(), oldest.copied());
             prop_assert_eq!(pages.len() as usize, list.len());
             prop_assert_eq!(pages.iter().count(), list.len());
-            let summary = pages.summary(5, now_ms);
-            prop_assert_eq!(summary.frames(), 8);
+            // At this time, ages lie around 1 s and 1.25 s, where classes begin.
+            let at_ms = 1_030;
+            let mut expected = Summary { free_frames: 8 - list.len() as u32, ..Summary::default() };
+            for page in &list {
+                expected.count(page.age_ms(5, at_ms));
+            }
+            prop_assert_eq!(pages.summary(5, at_ms), expected);
         }
     }
+}
+
+#[test]
+fn global_pages_of_months_are_in_order() {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let mut pages = Pages::new(200);
+    let mut list = Vec::new();
+    for number in 0..200_u32 {
+        // Seven days later each, more than half a year in all, and one page as old as a number can say.
+        let last_use_ms = match number {
+            199 => i64::MIN,
+            _ => i64::from(number * 7 % 199) * DAY_MS,
+        };
+        let page = Page {
+            uid: Uid::shared(u128::from(number)),
+            last_use_ms,
+            kind: Kind::Global,
+            chances: 0,
+        };
+        assert!(pages.insert(page));
+        list.push(page);
+    }
+    for page in list.iter_mut().step_by(9) {
+        page.last_use_ms = page.last_use_ms.max(150 * DAY_MS);
+        pages.refresh(page.uid, 150 * DAY_MS);
+    }
+    let at_ms = 200 * DAY_MS;
+    let mut expected = Summary::default();
+    for page in &list {
+        expected.count(page.age_ms(5, at_ms));
+    }
+    assert_eq!(pages.summary(5, at_ms), expected);
+    list.sort_by_key(|page| (page.last_use_ms, page.uid));
+    for page in list {
+        assert_eq!(pages.oldest_global(), Some(page));
+        assert_eq!(pages.remove(page.uid), Some(page));
+    }
+    assert_eq!(pages.oldest_global(), None);
 }
 
 #[test]

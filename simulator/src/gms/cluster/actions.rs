@@ -6,6 +6,7 @@ use crate::gms::costs::Costs;
 use crate::gms::error::GmsError;
 use crate::gms::machine::occupy_links;
 use gleaner_policy::global::message::{Action, Event, Message, Origin};
+use gleaner_policy::global::prefetch::PrefetchStage;
 use gleaner_policy::global::{NodeId, Uid};
 
 impl Cluster<'_> {
@@ -61,7 +62,10 @@ impl Cluster<'_> {
                 }
                 Action::Drop { uid } => {
                     let host = &mut self.hosts[id as usize];
-                    if let Some(place) = host.dirty.remove(uid) {
+                    // Most programs never write: an empty map still hashes the key.
+                    if !host.dirty.is_empty()
+                        && let Some(place) = host.dirty.remove(uid)
+                    {
                         read_or_write(host, &costs, *uid, place, end_ns);
                     }
                 }
@@ -125,6 +129,8 @@ impl Cluster<'_> {
                 begin_ns = occupy_links(machines.0, machines.1, ready_ns, self.costs.link_ns);
             }
         }
+        let receiver = &self.hosts[to as usize].node;
+        receiver.prefetch_message(message, PrefetchStage::Index);
         let arrival = Scheduled::Arrival {
             from,
             to,

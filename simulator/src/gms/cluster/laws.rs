@@ -8,7 +8,6 @@ use gleaner_policy::global::message::{Action, Event, Message};
 use gleaner_policy::global::pages::Kind;
 use gleaner_policy::global::settings::MemoryPolicy;
 use gleaner_policy::global::{NodeId, Uid};
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 /// Shortest and longest epoch that counts as usual: 5 to 10 s (section 3.2), and the time to begin the next one.
@@ -118,7 +117,6 @@ impl Cluster<'_> {
     /// Every page is in the directory, and at most one of its copies is global. Pages with more holders than the
     /// directory remembers are left out.
     fn check_directory(&self) -> Result<(), Violation> {
-        let mut global: HashMap<Uid, NodeId> = HashMap::new();
         for (node, host) in (0..).zip(&self.hosts) {
             for page in host.node.pages().iter() {
                 let owner = self.members.owner(page.uid).unwrap_or(node);
@@ -132,16 +130,25 @@ impl Cluster<'_> {
                 if !holders().any(|holder| holder.node == node) {
                     return Err(Violation::Unknown { node });
                 }
+                // A second copy is in the directory, too, or its node is unknown.
+                let is_second = |other: NodeId| other != node && self.holds_global(other, page.uid);
                 if page.kind == Kind::Global
-                    && let Some(first) = global.insert(page.uid, node)
+                    && let Some(second) = holders().find(|holder| is_second(holder.node))
                 {
                     return Err(Violation::GlobalCopies {
-                        first,
-                        second: node,
+                        first: node,
+                        second: second.node,
                     });
                 }
             }
         }
         Ok(())
+    }
+
+    /// Returns true if the node holds the page for others.
+    fn holds_global(&self, node: NodeId, uid: Uid) -> bool {
+        let host = self.hosts.get(node as usize);
+        let page = host.and_then(|host| host.node.pages().get(uid));
+        page.is_some_and(|page| page.kind == Kind::Global)
     }
 }

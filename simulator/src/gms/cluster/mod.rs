@@ -7,6 +7,7 @@
 mod actions;
 mod exchange;
 mod laws;
+mod prefetch;
 mod recorded;
 mod window;
 
@@ -25,6 +26,7 @@ use gleaner_policy::global::members::{Member, Members};
 use gleaner_policy::global::message::{Action, Event, Message};
 use gleaner_policy::global::node::Node;
 use gleaner_policy::global::pages::Kind;
+use gleaner_policy::global::prefetch::PrefetchStage;
 use gleaner_policy::global::settings::MemoryPolicy;
 use gleaner_policy::global::{NodeId, Uid};
 use rand::{Rng, SeedableRng};
@@ -230,6 +232,7 @@ impl<'a> Cluster<'a> {
                 return Err(self.unfinished());
             };
             self.totals.events += 1;
+            self.prefetch_next();
             self.happen(event, now_ns)?;
         }
         let end_ns = self.queue.now_ns();
@@ -304,6 +307,7 @@ impl<'a> Cluster<'a> {
                 .next_ns()
                 .is_none_or(|next_ns| next_ns <= then_ns)
             {
+                self.prefetch_reference(id, PrefetchStage::Index);
                 self.queue.put(then_ns, Scheduled::Reference(id));
                 return Ok(());
             }

@@ -1,0 +1,34 @@
+//! Memory of the next events, loaded before them: most of a large cluster's time is spent waiting for memory.
+
+use super::{Cluster, Scheduled};
+use gleaner_policy::global::NodeId;
+use gleaner_policy::global::prefetch::{PrefetchStage, prefetch};
+
+impl Cluster<'_> {
+    /// Prefetches the host and the page of the next event, while the present one is handled.
+    pub(super) fn prefetch_next(&self) {
+        match self.queue.peek() {
+            Some(Scheduled::Arrival { to, message, .. }) => {
+                let host = &self.hosts[*to as usize];
+                prefetch(host);
+                host.node.prefetch_message(message, PrefetchStage::Page);
+            }
+            Some(Scheduled::Reference(id)) => {
+                prefetch(&self.hosts[*id as usize]);
+                self.prefetch_reference(*id, PrefetchStage::Page);
+            }
+            Some(Scheduled::Resume(id) | Scheduled::Loaded { node: id, .. }) => {
+                prefetch(&self.hosts[*id as usize]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Prefetches the page of a process's next reference.
+    pub(super) fn prefetch_reference(&self, id: NodeId, stage: PrefetchStage) {
+        let host = &self.hosts[id as usize];
+        if let Some(process) = &host.process {
+            host.node.prefetch_read(process.next_uid(), stage);
+        }
+    }
+}
