@@ -39,7 +39,7 @@ from commons_hosts import BLOCK, ROOT, Data, Service, Site, unpack
 from commons_lenders import in_slabs
 from latency import fio
 
-POLICIES = ("hash", "gms", "n-chance", "none")
+POLICIES = ("hash", "recruited-hash", "gms", "n-chance", "none")
 PROXIES = ("nginx", "varnish")
 PEERS = ("page-cache", "rclone", *PROXIES)
 FILE_BYTES = 1 << 20

@@ -225,7 +225,7 @@ class Site(Network):
         """Configuration of a workstation's service."""
         all_hosts = [f"{host_id(other)}@{self.address(name)}:{PEER_PORT}" for other, name in enumerate(self.workstations)]
         keys = self.identity(number) | {
-            "name": "bench", "listen": f"{self.address(self.workstations[number])}:{PEER_PORT}", "policy": policy,
+            "name": "bench", "listen": f"{self.address(self.workstations[number])}:{PEER_PORT}", "policy": policy.removeprefix("recruited-"),
             "socket": str(here / "commons.sock"), "local_listen": "none", "kernel_cache": False, "local": f"{local_mib}MiB", "hold": f"{hold_mib}MiB",
             "source_timeout": "60s",
         }  # fmt: skip

@@ -12,7 +12,7 @@ from daemons import end_of, running, settings, wait_until_none
 from links import PATIENCE_S
 from reclaim import FakeAgent
 
-RECRUITED = ("gms", "n-chance")
+RECRUITED = ("gms", "n-chance", "recruited-hash")
 RECRUITER_PORT = 7444
 ANNOUNCE_EVERY = "3s"
 """Interval of announcements: the recruiter grants nothing for one interval, and drops a host after three."""

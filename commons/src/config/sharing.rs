@@ -124,7 +124,7 @@ pub(super) fn sharing(
         },
         members,
         address,
-        peer_timeout: file.peer_timeout.unwrap_or(Duration::from_millis(50)),
+        peer_timeout: file.peer_timeout.unwrap_or(Duration::from_millis(500)),
         fetch_wait: file.fetch_wait.unwrap_or(Duration::from_millis(500)),
         connections_limit: file.connections_limit.unwrap_or(CONNECTIONS),
     }))
