@@ -116,6 +116,12 @@ impl GlobalMemory {
     ) -> Self {
         let own_frames = u32::try_from(own_bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
         let frames = BlockFrames::new(own_frames, pool);
+        // Leases are for blocks of which this host is the home; without this limit its programs' reads would push
+        // these blocks out.
+        let settings = Settings {
+            local_frames: own_frames,
+            ..settings
+        };
         Self {
             state: Mutex::new(State {
                 node: Node::new(own, generation, frames.limit(), settings, 0),

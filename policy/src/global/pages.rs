@@ -138,6 +138,12 @@ impl Pages {
         self.heap.len()
     }
 
+    /// Number of pages that this node uses itself.
+    #[must_use]
+    pub fn local_count(&self) -> u32 {
+        self.len() - self.global_count()
+    }
+
     /// Returns true if no frame is free.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -196,6 +202,21 @@ impl Pages {
             self.period_begun_ms = now_ms - now_ms.rem_euclid(self.age_period_ms);
         }
         self.frames[slot as usize].last_use_ms >= self.period_begun_ms
+    }
+
+    /// Holds a local page for other nodes from now on: it becomes global, and keeps its last use.
+    pub fn hold(&mut self, uid: Uid) {
+        let Some(slot) = self.slot(uid) else {
+            return;
+        };
+        let frame = &mut self.frames[slot as usize];
+        match std::mem::replace(&mut frame.kind, Kind::Global) {
+            Kind::Global => return,
+            Kind::Duplicate => self.duplicates -= 1,
+            Kind::Local => {}
+        }
+        self.local.remove(slot);
+        self.heap.push(slot, &mut self.frames);
     }
 
     /// Makes the last use of a global page at least `last_use_ms`. Other pages stay as they are.

@@ -121,6 +121,9 @@ pub struct Settings {
     pub homes: usize,
     /// Hash: a page is in one memory at a time, its home's or a reader's.
     pub is_exclusive: bool,
+    /// Hash: most frames of pages that a node reads itself, once all its frames are used; the others are for pages
+    /// of which it is the home.
+    pub local_frames: u32,
     /// Time after which a node reads a page from its source, if the cluster has not answered.
     pub fetch_timeout_ms: i64,
     /// Interval in which a node sees only the first use of each page; 0: it sees every use. The paper's nodes flush
@@ -139,6 +142,7 @@ impl Default for Settings {
             very_old_ms: 60_000,
             homes: 1,
             is_exclusive: false,
+            local_frames: u32::MAX,
             fetch_timeout_ms: 500,
             age_period_ms: 0,
         }

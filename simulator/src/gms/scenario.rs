@@ -146,6 +146,7 @@ impl Scenario {
             very_old_ms: self.very_old_ms,
             homes: self.homes as usize,
             is_exclusive: self.is_exclusive,
+            local_frames: u32::MAX,
             fetch_timeout_ms: i64::from(self.fetch_timeout_ms),
             age_period_ms: i64::from(self.age_period_ms),
         }

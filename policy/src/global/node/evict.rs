@@ -29,7 +29,20 @@ impl Node {
         true
     }
 
-    fn victim(&self, owed: Option<NodeId>, now_ms: i64) -> Option<Page> {
+    /// Under `hash`: the oldest page that this node uses itself, if such pages will have more frames than they may when
+    /// `coming` more have come. Pages of which this node is the home stay instead, held for other nodes.
+    pub(super) fn excess_page(&mut self, coming: u32) -> Option<Page> {
+        while self.pages.local_count().saturating_add(coming) > self.settings.local_frames {
+            let oldest = self.pages.oldest_local()?;
+            if !self.members.homes(oldest.uid).contains(&self.id) {
+                return Some(oldest);
+            }
+            self.pages.hold(oldest.uid);
+        }
+        None
+    }
+
+    fn victim(&mut self, owed: Option<NodeId>, now_ms: i64) -> Option<Page> {
         let boost = self.settings.boost_quarters;
         let global_first = || {
             let global = self.pages.oldest_global();
@@ -44,9 +57,11 @@ impl Node {
                 self.pages.oldest(boost, now_ms)
             }
             MemoryPolicy::Exact => global_first(),
-            MemoryPolicy::NChance | MemoryPolicy::Hash | MemoryPolicy::None => {
-                self.pages.oldest(4, now_ms)
+            MemoryPolicy::Hash => {
+                let excess = self.excess_page(1);
+                excess.or_else(|| self.pages.oldest(4, now_ms))
             }
+            MemoryPolicy::NChance | MemoryPolicy::None => self.pages.oldest(4, now_ms),
         }
     }
 

@@ -39,7 +39,9 @@ impl Node {
             }
             MemoryPolicy::Hash => {
                 page.last_use_ms = turn.now_ms;
-                self.store_for(page, self.pages.oldest_global(), turn);
+                let excess = self.excess_page(0);
+                let displaced = excess.or_else(|| self.pages.oldest_global());
+                self.store_for(page, displaced, turn);
             }
             MemoryPolicy::None => {}
         }

@@ -36,8 +36,10 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let choices = (any::<bool>(), any::<bool>(), any::<bool>(), 1..=2_usize);
-    (prop::sample::select(MemoryPolicy::ALL.to_vec()), choices).prop_map(
-        |(policy, (is_returned, is_global_first, is_exclusive, homes))| Settings {
+    let local_frames = prop_oneof![Just(u32::MAX), 0..4_u32];
+    let policies = prop::sample::select(MemoryPolicy::ALL.to_vec());
+    (policies, choices, local_frames).prop_map(
+        |(policy, (is_returned, is_global_first, is_exclusive, homes), local_frames)| Settings {
             policy,
             swap: if is_returned {
                 Swap::Return
@@ -51,6 +53,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             },
             is_exclusive,
             homes,
+            local_frames,
             ..Settings::default()
         },
     )

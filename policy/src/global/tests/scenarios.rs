@@ -290,6 +290,34 @@ fn homes_keep_a_copy_or_send_the_page_away() {
 }
 
 #[test]
+fn a_homes_own_reads_do_not_push_out_the_pages_that_it_holds_for_others() {
+    let settings = Settings {
+        policy: MemoryPolicy::Hash,
+        local_frames: 1,
+        ..Settings::default()
+    };
+    let mut cluster = Network::new(&[4, 4], settings);
+    let home = |cluster: &Network, uid: Uid| cluster.node(P).members().homes(uid)[0];
+    let of = |node: NodeId| {
+        (0..)
+            .map(uid)
+            .filter(move |uid| home(&Network::new(&[4, 4], settings), *uid) == node)
+    };
+    let at_p: Vec<Uid> = of(P).take(3).collect();
+    let at_q: Vec<Uid> = of(Q).take(4).collect();
+    // P reads the pages of which it is the home, and then many others.
+    for (at_s, page) in (1..).zip(at_p.iter().chain(&at_q).chain(&at_q)) {
+        cluster.read(P, *page, at_s);
+    }
+    for page in &at_p {
+        let held = cluster.node(P).pages().get(*page).unwrap();
+        assert_eq!(held.kind, Kind::Global);
+    }
+    assert_eq!(cluster.node(P).pages().local_count(), 1);
+    assert_eq!(cluster.read(Q, at_p[0], 20), Origin::Cluster);
+}
+
+#[test]
 fn messages_have_sizes() {
     let put = Message::PutPage {
         uid: uid(1),
