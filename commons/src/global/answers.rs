@@ -76,6 +76,14 @@ impl GlobalMemory {
         self.lock().node.pages().get(uid(hash)).is_some()
     }
 
+    /// Returns true if this host is a home of the block; no block has homes but under `hash`.
+    #[must_use]
+    pub fn is_home(&self, hash: &Hash) -> bool {
+        let state = self.lock();
+        let homes = state.node.members().homes(uid(hash));
+        homes.contains(&state.node.id())
+    }
+
     /// Begins a read.
     #[must_use]
     pub fn begin_read(&self, hash: &Hash) -> ReadStep {

@@ -9,7 +9,7 @@ use super::wire::{
 };
 use crate::catalog::Hash;
 use crate::config::SharingConfig;
-use crate::directory::{Member, Membership};
+use crate::directory::{Fetches, Member, Membership, PendingFetch};
 use crate::global::{DirectoryNotice, EvictedBlock, GlobalMemory, PostQueues, ReadStep};
 use crate::store::{Block, ClusterMemory, OwnBlocks};
 use gleaner_policy::global::NodeId;
@@ -22,9 +22,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// Number of threads that send evicted blocks.
 const PUTTERS: usize = 4;
@@ -55,6 +56,9 @@ pub struct Exchange {
     addresses: MemberAddresses,
     client: BlockClient,
     peers: PeerStates,
+    /// Under `hash`: fetches from the source of blocks that this host is the home of.
+    fetches: Mutex<Fetches>,
+    runtime: Handle,
     peer_timeout: Duration,
     fetch_wait: Duration,
     puts: AtomicU64,
@@ -73,6 +77,7 @@ impl Exchange {
         homes: usize,
         (memory, queues): (Arc<GlobalMemory>, PostQueues),
         trust: Arc<ClientTrust>,
+        runtime: Handle,
     ) -> Result<Arc<Self>, ClusterError> {
         let membership = Membership::of_recruiters(&[], own_id);
         let addresses = MemberAddresses::of(&membership);
@@ -84,6 +89,8 @@ impl Exchange {
             peers: PeerStates::new(&membership),
             membership: RwLock::new(Arc::new(membership)),
             addresses,
+            fetches: Mutex::new(Fetches::new(sharing.fetch_wait)),
+            runtime,
             peer_timeout: sharing.peer_timeout,
             fetch_wait: sharing.fetch_wait,
             puts: AtomicU64::new(0),
@@ -167,6 +174,31 @@ impl Exchange {
     pub(super) fn accuse(&self, node: NodeId) {
         let fault = PeerFault::Wrong("it put bytes that have another hash".to_owned());
         self.peers.failed(node, &fault);
+    }
+
+    /// Under `hash`, at the home of a block that it does not hold: another member's fetch of the block. If there is
+    /// none, notes one by `reader`.
+    pub(super) fn join_fetch(&self, hash: &Hash, reader: NodeId) -> Option<PendingFetch> {
+        if !self.memory.is_home(hash) {
+            return None;
+        }
+        self.fetches().join(hash, reader, Instant::now())
+    }
+
+    /// Notes that a fetch has ended: the home holds the block now, or nobody will fetch it.
+    pub(super) fn landed(&self, hash: &Hash) {
+        self.fetches().land(hash);
+    }
+
+    fn fetches(&self) -> MutexGuard<'_, Fetches> {
+        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits at this host, the block's home, for another member that fetches the block.
+    fn wait_for_fetch(&self, hash: &Hash) -> Option<Block> {
+        let fetch = self.join_fetch(hash, self.membership().own())?;
+        self.runtime.block_on(fetch.wait());
+        self.memory.use_block(hash).map(|(block, _)| block)
     }
 
     /// Asks a member for a block. The second result is true if the member kept no copy.
@@ -342,7 +374,7 @@ impl ClusterMemory for Exchange {
         let until = (Instant::now() + self.peer_timeout).min(deadline);
         match self.memory.begin_read(hash) {
             ReadStep::Here(block) => Some(block),
-            ReadStep::Load => None,
+            ReadStep::Load => self.wait_for_fetch(hash),
             ReadStep::Ask {
                 to,
                 request,
@@ -356,10 +388,12 @@ impl ClusterMemory for Exchange {
 
     fn offer(&self, hash: &Hash, block: &Block) {
         self.memory.loaded(hash, block);
+        self.landed(hash);
     }
 
     fn failed(&self, hash: &Hash) {
         self.memory.failed(hash);
+        self.landed(hash);
     }
 
     fn use_own(&self, hash: &Hash) -> Option<(Block, u64)> {

@@ -119,7 +119,17 @@ async fn get_block(
             }
         }
         BlockReply::UnderWay(_) => Ok(StatusCode::ACCEPTED.into_response()),
-        BlockReply::Missing => Ok(missing()),
+        BlockReply::Missing => match exchange.join_fetch(&hash, node) {
+            None => Ok(missing()),
+            Some(fetch) if headers.contains_key(WAIT) => {
+                fetch.wait().await;
+                match exchange.memory().serve(&hash, reader, is_forwarded) {
+                    BlockReply::Found(data, is_moved) => Ok(sent(hash, data, is_moved).await),
+                    _ => Ok(missing()),
+                }
+            }
+            Some(_) => Ok(StatusCode::ACCEPTED.into_response()),
+        },
     }
 }
 
@@ -136,7 +146,11 @@ async fn put_block(
     let chances = u8::try_from(number(&headers, CHANCES)?);
     let chances = chances.map_err(|_| malformed("gleaner-chances is above 255"))?;
     let memory = server.exchange.memory();
-    match memory.receive_put(sender, &hash, body.to_vec(), (age_ms, chances)) {
+    let outcome = memory.receive_put(sender, &hash, body.to_vec(), (age_ms, chances));
+    if outcome != PutOutcome::Differs {
+        server.exchange.landed(&hash);
+    }
+    match outcome {
         PutOutcome::Stored => Ok(StatusCode::CREATED.into_response()),
         PutOutcome::Known => Ok(StatusCode::OK.into_response()),
         PutOutcome::NoRoom => Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()),

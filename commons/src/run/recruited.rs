@@ -59,6 +59,7 @@ impl RecruitedService {
             homes,
             (Arc::clone(&memory), queues),
             Arc::clone(&trust),
+            runtime.clone(),
         )?;
         let lessors = Recruiters::new(borrow::Settings {
             urls: recruiters.iter().map(Address::to_string).collect(),

@@ -53,7 +53,9 @@ impl Deployment {
             posts,
         ));
         let trust = ClientTrust::load(&sharing.client_paths).unwrap();
-        let exchange = Exchange::start(("test", OWN), &sharing, 0, (memory, queues), trust);
+        let runtime = self.runtime.handle().clone();
+        let node = (memory, queues);
+        let exchange = Exchange::start(("test", OWN), &sharing, 0, node, trust, runtime);
         let exchange = exchange.unwrap();
         exchange.change_members(listed);
         exchange
