@@ -273,8 +273,7 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
         agent = RealAgent(root, args.agent) if is_real else FakeAgent(root)
         drop = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"] if args.no_priority else []
         command = [*drop, str(args.memoryd.resolve()), "run", "--standalone", f"{gib}GiB", "--fill"]
-        for option in ("config", "socket", "agent", "state"):
-            name = {"config": "memoryd.toml", "socket": "memoryd.sock", "agent": "agent.sock", "state": "state"}[option]
+        for option, name in [("config", "memoryd.toml"), ("socket", "memoryd.sock"), ("agent-socket", "agent.sock"), ("state-folder", "state")]:
             command += [f"--{option}", str(root / name)]
         if is_real:
             wait_for(agent.path.exists, "the agent's socket")

@@ -261,9 +261,10 @@ mod tests {
                 "socket = \"/x\"\nhost_id = \"{own}\"\nrecruiters = [\"https://r.example:7444\"]\n{line}"
             ))
         };
-        let settings = with_recruiter("").unwrap().global;
+        let settings = with_recruiter("policy = \"gms\"").unwrap().global;
         assert_eq!(settings, Settings::default());
-        let lines = "victim = \"global-first\"\nswap = \"weights\"\nboost_quarters = 8";
+        let lines =
+            "policy = \"gms\"\nvictim = \"global-first\"\nswap = \"weights\"\nboost_quarters = 8";
         let settings = with_recruiter(lines).unwrap().global;
         let wanted = Settings {
             victim: Victim::GlobalFirst,
@@ -277,6 +278,7 @@ mod tests {
             ("swap = \"none\"", "unknown variant"),
             ("boost_quarters = 0", "0 is not within"),
             ("boost_quarters = 1001", "1 to 1000"),
+            ("boost_quarters = 8", "the policy is hash"),
             (
                 "policy = \"hash\"\nswap = \"weights\"",
                 "the policy is hash",
@@ -297,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn recruiters_replace_members_and_choose_gms() {
+    fn recruiters_replace_members() {
         let own = "0a".repeat(16);
         let text = format!(
             "socket = \"/x\"\nhost_id = \"{own}\"\nrecruiters = [\"https://r.example:7444\"]\n"
         );
         let config = load(&text).unwrap();
         let sharing = config.sharing.unwrap();
-        assert_eq!(config.policy, SharingPolicy::Gms);
+        assert_eq!(config.policy, SharingPolicy::Hash);
         assert_eq!(config.hold_bytes, u64::MAX);
         assert_eq!(sharing.members.recruiters().len(), 1);
         assert_eq!(sharing.address, None);

@@ -32,6 +32,8 @@ impl BlockData {
 pub(super) struct BlockFrames {
     /// Most blocks in the service's own memory.
     own_frames: u32,
+    /// True if evicted blocks are sent to other hosts, and keep their places until then.
+    sends_evicted: bool,
     memory: LocalMemory,
     leased: HashMap<Hash, Arc<Slot>>,
     /// Bytes of the blocks in leases.
@@ -42,9 +44,10 @@ pub(super) struct BlockFrames {
 
 impl BlockFrames {
     /// Makes an empty memory: `own_frames` blocks, and those that fit in the leases.
-    pub(super) fn new(own_frames: u32, pool: Arc<LeasePool>) -> Self {
+    pub(super) fn new(own_frames: u32, sends_evicted: bool, pool: Arc<LeasePool>) -> Self {
         Self {
             own_frames,
+            sends_evicted,
             memory: LocalMemory::new(u64::MAX),
             leased: HashMap::new(),
             leased_bytes: 0,
@@ -53,11 +56,11 @@ impl BlockFrames {
         }
     }
 
-    /// Number of blocks that fit now. An eighth of the leases is spare: an evicted block keeps its place until it
-    /// was sent.
+    /// Number of blocks that fit now. An eighth of the leases is spare for evicted blocks that are being sent.
     pub(super) fn limit(&self) -> u32 {
         let leased = self.pool.frames();
-        self.own_frames.saturating_add(leased - leased / 8)
+        let spare = u32::from(self.sends_evicted) * (leased / 8);
+        self.own_frames.saturating_add(leased - spare)
     }
 
     /// Number of blocks that fit in leases: this host's share of the homes under the policy `hash`.

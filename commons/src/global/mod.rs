@@ -23,7 +23,7 @@ use gleaner_policy::global::directory::Holder;
 use gleaner_policy::global::members::Members;
 use gleaner_policy::global::message::{Action, Event, Message, Origin};
 use gleaner_policy::global::node::Node;
-use gleaner_policy::global::settings::Settings;
+use gleaner_policy::global::settings::{MemoryPolicy, Settings};
 use gleaner_policy::global::{NodeId, Uid};
 use gleaner_trust::random;
 use std::collections::HashMap;
@@ -115,7 +115,8 @@ impl GlobalMemory {
         posts: Posts,
     ) -> Self {
         let own_frames = u32::try_from(own_bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
-        let frames = BlockFrames::new(own_frames, pool);
+        let sends_evicted = matches!(settings.policy, MemoryPolicy::Gms | MemoryPolicy::NChance);
+        let frames = BlockFrames::new(own_frames, sends_evicted, pool);
         // Leases are for blocks of which this host is the home; without this limit its programs' reads would push
         // these blocks out.
         let settings = Settings {

@@ -59,7 +59,7 @@ struct Site<'a> {
 impl RecruitedFleet {
     /// Starts one host for each size in `holds`, the most memory that it leases for blocks. All hosts mount the sealed
     /// folder of `stage`.
-    pub(super) fn start(stage: Stage, holds: &[&str], timeouts: &str) -> Self {
+    pub(super) fn start(stage: Stage, holds: &[&str], keys: &str) -> Self {
         let server = Server::start(stage.input(), Manner::Proper);
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path();
@@ -74,7 +74,7 @@ impl RecruitedFleet {
             source: server.url(),
         };
         let hosts = holds.iter().enumerate();
-        let hosts = hosts.map(|(number, hold)| Host::start(&site, number, hold, timeouts));
+        let hosts = hosts.map(|(number, hold)| Host::start(&site, number, hold, keys));
         let hosts: Vec<Host> = hosts.collect();
         Self {
             hosts,
@@ -125,7 +125,7 @@ fn start_recruiter(folder: &Path, authority: &Authority, address: SocketAddr) ->
 }
 
 impl Host {
-    fn start(site: &Site<'_>, number: usize, hold: &str, timeouts: &str) -> Self {
+    fn start(site: &Site<'_>, number: usize, hold: &str, keys: &str) -> Self {
         let host_id = host_id(number);
         let folder = site.folder.join(format!("host{number}"));
         fs::create_dir(&folder).unwrap();
@@ -158,8 +158,8 @@ impl Host {
         wait_for("the memory server", || file("memoryd.sock").exists());
         let point = site.stage.point(&format!("point-{number}"));
         let text = format!(
-            "{identity}name = \"test\"\nlisten = \"{}\"\npolicy = \"gms\"\nsocket = {:?}\nlocal_listen = \"none\"\n\
-             kernel_cache = false\nlocal = \"{}B\"\nhold = \"{hold}\"\n{timeouts}\
+            "{identity}name = \"test\"\nlisten = \"{}\"\nsocket = {:?}\nlocal_listen = \"none\"\n\
+             kernel_cache = false\nlocal = \"{}B\"\nhold = \"{hold}\"\n{keys}\
              [[mounts]]\ncatalog = \"{}{}\"\nfolder = {point:?}\nsource = \"{}\"\n",
             unused_address(),
             file("commons.sock"),

@@ -29,8 +29,18 @@ fn assert_reads(point: &Path, wanted: &[u8]) {
 
 #[test]
 fn blocks_that_a_host_evicts_are_found_in_others_leases_until_their_owners_return() {
+    blocks_are_found_in_others_leases("gms");
+}
+
+#[test]
+fn blocks_that_homes_hold_are_found_in_their_leases_until_their_owners_return() {
+    blocks_are_found_in_others_leases("hash");
+}
+
+fn blocks_are_found_in_others_leases(policy: &str) {
     let holds = ["0B", "64MiB", "64MiB"];
-    let deployment = RecruitedFleet::start(Stage::new(&mut Random::new()), &holds, LONG_TIMEOUTS);
+    let keys = format!("policy = {policy:?}\n{LONG_TIMEOUTS}");
+    let deployment = RecruitedFleet::start(Stage::new(&mut Random::new()), &holds, &keys);
     deployment.wait_until_joined(&holds);
     let [reader, one, other] = &deployment.hosts[..] else {
         panic!("three hosts");
