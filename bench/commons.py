@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The commons beside its peers: caching proxies (nginx, varnish), rclone's mount, and the page cache alone.
 
-commons.py [--only MEASURE ...] [--policies hash gms n-chance none] [--peers page-cache rclone nginx varnish] [--json FILE]
+commons.py [--only MEASURE ...] [--policies hash recruited-hash gms n-chance none] [--peers page-cache rclone nginx varnish] [--json FILE]
 
-All hosts are network namespaces of this machine, with links of --mbit where a link matters; compare only figures of one run. A policy that the program's configuration
-refuses is listed as not offered. The measures:
+All hosts are network namespaces of this machine, with links of --mbit where a link matters; compare only figures of one run. Policies with a recruiter are gms, n-chance and
+recruited-hash; hash has a fixed list of members. A policy that the program's configuration refuses is listed as not offered. The measures:
 
   second-epoch   all hosts read, each in an order of its own, files as large as --data-hosts hosts' memory, twice: the rate of the second time
   source-bytes   the same runs: bytes that the source sent, beside those before one caching proxy

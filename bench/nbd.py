@@ -74,7 +74,7 @@ class Servers:
         issue = [self.args.gleaner, "pki", "issue", "--pki", pki]
         for command in (
             [self.args.gleaner, "pki", "init", pki, "--name", "localhost"],
-            [*issue, "--name", "localhost", "-o", made / "server"],
+            [*issue, "--collector", "--name", "localhost", "-o", made / "server"],
             [*issue, "--client", "standalone", "-o", made / "client"],
         ):
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -39,7 +39,7 @@ def status(**changed) -> dict:
 
 def test_policies_are_read_from_the_command_line(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["commons.py"])
-    assert commons.arguments().policies == ["hash", "gms", "n-chance", "none"]
+    assert commons.arguments().policies == ["hash", "recruited-hash", "gms", "n-chance", "none"]
     monkeypatch.setattr(sys, "argv", ["commons.py", "--policies", "gms", "none", "--only", "get"])
     args = commons.arguments()
     assert (args.policies, args.only) == (["gms", "none"], ["get"])
@@ -48,7 +48,7 @@ def test_policies_are_read_from_the_command_line(monkeypatch):
 def test_only_recruited_policies_have_the_recruiter_and_the_others_the_list_of_members(site, tmp_path):
     for policy in commons.POLICIES:
         keys = config(site, policy, tmp_path)
-        assert keys["policy"] == policy
+        assert keys["policy"] == policy.removeprefix("recruited-")
         assert ("recruiters" in keys, "members" in keys) == (policy in RECRUITED, policy not in RECRUITED)
     recruited, fixed = config(site, "gms", tmp_path), config(site, "hash", tmp_path)
     assert recruited["recruiters"] == ["https://127.77.0.3:7444"]
