@@ -13,7 +13,7 @@
 //! `policy::global` where blocks are, and this host's part of them is in leases of its own memory server.
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `privilege`, `metrics`, `mount`, `status`, `link`,
-//! `peer`, `config`, `global`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`.
+//! `peer`, `config`, `global`, `directory`, `hold`, `verify`, `seal`, `source`, `store`, `catalog`, `answer`.
 
 mod answer;
 pub mod catalog;
