@@ -25,3 +25,19 @@ pub(crate) fn body(answer: &mut Response<Body>, most_bytes: u64) -> Result<Vec<u
     bytes.shrink_to_fit();
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_no_unused_memory_and_no_byte_too_many() {
+        let answer = |bytes: usize| Response::new(Body::builder().data(vec![7; bytes]));
+        for bytes in [0, 1, 3000, 64 << 10] {
+            let found = body(&mut answer(bytes), 64 << 10).unwrap();
+            assert_eq!((found.len(), found.capacity()), (bytes, bytes));
+        }
+        let long = body(&mut answer(101), 100).unwrap_err();
+        assert!(matches!(long, ureq::Error::BodyExceedsLimit(_)), "{long}");
+    }
+}

@@ -128,6 +128,19 @@ fn answer(
     }
 }
 
+impl Manner {
+    /// Answers that are no block with the wanted hash.
+    fn wrong_answers() -> [Self; 5] {
+        [
+            Self::OtherBytes,
+            Self::FewBytes,
+            Self::CutOff,
+            Self::Endless,
+            Self::NoHttp,
+        ]
+    }
+}
+
 /// A deployment's authority and the certificates of hosts.
 struct Deployment {
     folder: TempDir,
@@ -239,13 +252,7 @@ fn peer(peers: Vec<PeerStatus>, host_id: &str) -> PeerStatus {
 #[test]
 fn wrong_short_and_endless_answers_cost_one_request_each() {
     let deployment = Deployment::new();
-    for manner in [
-        Manner::OtherBytes,
-        Manner::FewBytes,
-        Manner::CutOff,
-        Manner::Endless,
-        Manner::NoHttp,
-    ] {
+    for manner in Manner::wrong_answers() {
         let home = deployment.hostile(HOME, manner);
         let cluster = deployment.cluster(home.address, home.address);
         let hash = hash_at(&cluster, HOME);

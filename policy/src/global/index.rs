@@ -20,7 +20,7 @@ const BITS: [u32; CELLS + 1] = {
     bits
 };
 
-/// One cache line. A cell has a slot in its low bits and a part of the identifier's hash, the tag, above them. The
+/// Cache line of an index. A cell has a slot in its low bits and a part of the identifier's hash, the tag, above them. The
 /// last cell counts detours: entries beyond this line whose search begins here or before, because it was full.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]

@@ -6,7 +6,7 @@ use crate::global::{GlobalMemory, Posts};
 use crate::hold::LeasePool;
 use gleaner_policy::global::members::{self, Members};
 use gleaner_policy::global::node_of_host;
-use gleaner_policy::global::settings::Settings;
+use gleaner_policy::global::settings::{MemoryPolicy, Settings};
 use gleaner_schemas::commons::{CommonsMember, Weights};
 
 /// Generation of each member's memory.
@@ -41,13 +41,27 @@ pub(super) fn blocks_of(host_id: &str) -> impl Iterator<Item = (Hash, Vec<u8>)> 
 }
 
 impl Deployment {
-    /// This host with own memory for `blocks` blocks, and with the members of a recruiter.
+    /// This host with own memory for `blocks` blocks, and with the members of a recruiter, under the policy `gms`.
     pub(super) fn exchange(&self, blocks: u64, listed: &[CommonsMember]) -> Arc<Exchange> {
+        self.exchange_under(MemoryPolicy::Gms, blocks, listed)
+    }
+
+    fn exchange_under(
+        &self,
+        policy: MemoryPolicy,
+        blocks: u64,
+        listed: &[CommonsMember],
+    ) -> Arc<Exchange> {
+        let homes = usize::from(policy == MemoryPolicy::Hash);
+        let settings = Settings {
+            policy,
+            ..Settings::default()
+        };
         let sharing = self.sharing(MembershipSource::Recruiters(Vec::new()));
         let (posts, queues) = Posts::new();
         let memory = Arc::new(GlobalMemory::new(
             (node_of_host(OWN), GENERATION),
-            Settings::default(),
+            settings,
             blocks * BLOCK_BYTES,
             LeasePool::start().unwrap(),
             posts,
@@ -55,7 +69,7 @@ impl Deployment {
         let trust = ClientTrust::load(&sharing.client_paths).unwrap();
         let runtime = self.runtime.handle().clone();
         let node = (memory, queues);
-        let exchange = Exchange::start(("test", OWN), &sharing, 0, node, trust, runtime);
+        let exchange = Exchange::start(("test", OWN), &sharing, homes, node, trust, runtime);
         let exchange = exchange.unwrap();
         exchange.change_members(listed);
         exchange
@@ -68,16 +82,33 @@ impl Deployment {
 }
 
 #[test]
+fn under_hash_a_home_lets_one_member_fetch_a_block_until_it_has_landed() {
+    let deployment = Deployment::new();
+    let mut members = listed(&[OWN, HOME, THIRD].map(|host_id| (host_id, own_address())));
+    for member in &mut members {
+        member.frames = 100;
+    }
+    let exchange = deployment.exchange_under(MemoryPolicy::Hash, 4, &members);
+    let [first, second] = [HOME, THIRD].map(node_of_host);
+    let hashes = || (0_u64..).map(|number| Hash::from(blake3::hash(&number.to_le_bytes())));
+    let mut own = hashes().filter(|hash| exchange.memory().is_home(hash));
+    let hash = own.next().unwrap();
+    assert!(exchange.join_fetch(&hash, first).is_none());
+    assert!(exchange.join_fetch(&hash, second).is_some());
+    exchange.landed(&hash);
+    assert!(exchange.join_fetch(&hash, second).is_none());
+    // Elsewhere nobody waits for this host.
+    let mut others = hashes().filter(|hash| !exchange.memory().is_home(hash));
+    let hash = others.next().unwrap();
+    assert!(exchange.join_fetch(&hash, first).is_none());
+    assert!(exchange.join_fetch(&hash, second).is_none());
+}
+
+#[test]
 fn wrong_short_and_endless_answers_cost_a_recruited_member_one_request_each() {
     let deployment = Deployment::new();
     let (hash, _) = blocks_of(HOME).next().unwrap();
-    for manner in [
-        Manner::OtherBytes,
-        Manner::FewBytes,
-        Manner::CutOff,
-        Manner::Endless,
-        Manner::NoHttp,
-    ] {
+    for manner in Manner::wrong_answers() {
         let home = deployment.hostile(HOME, manner);
         let exchange = deployment.recruited(home.address, home.address);
         for _ in 0..3 {
