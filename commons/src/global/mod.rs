@@ -27,7 +27,7 @@ use gleaner_policy::global::settings::{MemoryPolicy, Settings};
 use gleaner_policy::global::{NodeId, Uid};
 use gleaner_trust::random;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::oneshot;
@@ -39,6 +39,9 @@ pub struct GlobalMemory {
     begin: Instant,
     lost: AtomicU64,
     stored: AtomicU64,
+    /// Blocks that this host's leases can be enlarged to, announced under the policy `hash`.
+    reachable_frames: AtomicU32,
+    policy: MemoryPolicy,
 }
 
 struct State {
@@ -136,6 +139,8 @@ impl GlobalMemory {
             begin: Instant::now(),
             lost: AtomicU64::new(0),
             stored: AtomicU64::new(0),
+            reachable_frames: AtomicU32::new(0),
+            policy: settings.policy,
         }
     }
 
@@ -168,10 +173,19 @@ impl GlobalMemory {
         self.step(&mut state, &Event::Frames(limit), None);
     }
 
-    /// Number of blocks that fit in this host's leases.
+    /// Takes over the number of blocks that the leases can be enlarged to.
+    pub fn set_reachable_frames(&self, frames: u32) {
+        self.reachable_frames.store(frames, Ordering::Relaxed);
+    }
+
+    /// Number of blocks that this host announces to the recruiters: those that fit in its leases; under the policy
+    /// `hash`, those that the leases can be enlarged to.
     #[must_use]
-    pub fn lent_frames(&self) -> u32 {
-        self.lock().frames.lent()
+    pub fn announced_frames(&self) -> u32 {
+        match self.policy {
+            MemoryPolicy::Hash => self.reachable_frames.load(Ordering::Relaxed),
+            _ => self.lock().frames.lent(),
+        }
     }
 
     /// Figures of the memory now.

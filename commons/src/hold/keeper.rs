@@ -1,8 +1,10 @@
 //! Leases of this host's own memory: requested as blocks fill them, renewed, and returned when other clients
 //! need the memory. A quarter of the host's quota stays free for other clients.
 
+use super::announced::announced_frames;
 use super::lease::BlockLease;
 use super::pool::LeasePool;
+use crate::catalog::BLOCK_BYTES;
 use gleaner_paging::borrow::{self, BorrowError, Recruiters};
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES};
 use std::sync::Arc;
@@ -47,6 +49,9 @@ pub struct LeaseKeeper {
     kept: Vec<KeptLease>,
     requests_count: u64,
     not_before: Instant,
+    /// True after a refusal or a loss, until a lease is granted.
+    is_short: bool,
+    announced_frames: u32,
     said: String,
 }
 
@@ -61,6 +66,8 @@ impl LeaseKeeper {
             kept: Vec::new(),
             requests_count: 0,
             not_before: Instant::now(),
+            is_short: false,
+            announced_frames: 0,
             said: String::new(),
         }
     }
@@ -82,6 +89,19 @@ impl LeaseKeeper {
         has_changed
     }
 
+    /// Blocks to announce as this host's weight among the homes: those that its leases hold, and those of leases
+    /// that it can request when blocks fill these. Members change their homes less often by this than by the leases.
+    pub fn announce(&mut self, quota_bytes: Option<u64>) -> u32 {
+        let reachable_bytes = match quota_bytes.filter(|_| !self.is_short && !self.kept.is_empty())
+        {
+            Some(quota_bytes) => allowed_bytes(quota_bytes, self.settings.most_bytes),
+            None => self.leased_bytes(),
+        };
+        let reachable = u32::try_from(reachable_bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
+        self.announced_frames = announced_frames(self.announced_frames, reachable);
+        self.announced_frames
+    }
+
     fn leased_bytes(&self) -> u64 {
         self.kept.iter().map(|kept| kept.bytes).sum()
     }
@@ -95,6 +115,7 @@ impl LeaseKeeper {
             self.pool.remove(&kept.lease);
             let _ = self.recruiters.release(&kept.lease_id); // on failure the lease expires by itself
             self.not_before = Instant::now() + PAUSE;
+            self.is_short = true;
         }
         !ended.is_empty()
     }
@@ -113,7 +134,8 @@ impl LeaseKeeper {
         let room_bytes = (allowed_bytes - leased_bytes).min(lease_bytes);
         let bytes = room_bytes - room_bytes % SLAB_BYTES;
         let last_slots = self.kept.last().map_or(0, |kept| kept.lease.slots());
-        let is_filling = self.kept.is_empty() || self.pool.free_slots() < last_slots / 2;
+        let is_filling =
+            self.kept.is_empty() || self.is_short || self.pool.free_slots() < last_slots / 2;
         bytes > 0 && is_filling && Instant::now() >= self.not_before && self.ask(bytes)
     }
 
@@ -128,6 +150,7 @@ impl LeaseKeeper {
         };
         match self.recruiters.lease(&request) {
             Ok(granted) => {
+                self.is_short = false;
                 self.tell("");
                 let mut has_one = false;
                 for view in granted {
@@ -136,6 +159,7 @@ impl LeaseKeeper {
                 has_one
             }
             Err(error) => {
+                self.is_short = true;
                 let asked_ms = match &error {
                     BorrowError::Refused { refusal, .. } => refusal.retry_in_ms,
                     _ => None,

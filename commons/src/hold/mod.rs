@@ -1,6 +1,7 @@
 //! Blocks that this host holds for others: in memory of its own ([`Hold`], when the full memory drops the block
 //! that was used least recently), or in leases of its memory server ([`LeasePool`]).
 
+mod announced;
 mod keeper;
 mod lease;
 mod pool;

@@ -137,7 +137,7 @@ impl RecruiterLink {
                     if open.said.elapsed() >= HELLO_EVERY {
                         open.send(Message::Ping(Vec::new().into())).await?;
                         self.hello(open).await?;
-                    } else if open.frames != memory.lent_frames() {
+                    } else if open.frames != memory.announced_frames() {
                         self.hello(open).await?;
                     }
                 }
@@ -176,7 +176,7 @@ impl RecruiterLink {
             version: VERSION,
             generation: memory.identity().1,
             address: links.settings.address.clone().unwrap_or_else(here),
-            frames: memory.lent_frames(),
+            frames: memory.announced_frames(),
             epoch,
             initiator,
         };

@@ -22,9 +22,11 @@ impl Leasing {
         let work = move || {
             // The sender is dropped at the end.
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(TURN_EVERY) {
-                if keeper.turn(memory.quota_bytes()) {
+                let quota_bytes = memory.quota_bytes();
+                if keeper.turn(quota_bytes) {
                     memory.follow_leases();
                 }
+                memory.set_reachable_frames(keeper.announce(quota_bytes));
             }
         };
         let thread = thread::Builder::new().name("leases".to_owned());
