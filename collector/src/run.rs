@@ -166,6 +166,7 @@ async fn listen(
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
         connections: Arc::new(Semaphore::new(config.connections_limit)),
+        shares: None,
         reader_timeout: config.reader_timeout,
     };
     let (mut tls, mut local) = (None, None);

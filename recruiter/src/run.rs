@@ -72,6 +72,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
         connections: Arc::new(Semaphore::new(config.connections_limit)),
+        shares: None,
         reader_timeout: config.reader_timeout,
     };
     let mut bound = Vec::new();

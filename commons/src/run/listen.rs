@@ -10,6 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gleaner_daemon::listen::{Limits, Server, bind, follow_files, serve};
+use gleaner_daemon::shares::Shares;
 use gleaner_trust::{ClientTrust, ServerTrust};
 use std::io;
 use std::net::SocketAddr;
@@ -24,9 +25,10 @@ const LOCAL_CONNECTIONS: usize = 64;
 /// Interval of checks of this host's certificates.
 const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 
-fn limits(connections: usize) -> Limits {
+fn limits(connections: usize, shares: Option<Shares>) -> Limits {
     Limits {
         connections: Arc::new(Semaphore::new(connections)),
+        shares: shares.map(Arc::new),
         reader_timeout: READER_TIMEOUT,
     }
 }
@@ -51,7 +53,8 @@ pub(super) async fn members(
         |error| eprintln!("gleaner-commons: continues with its present certificates: {error}"),
     );
     tokio::spawn(following);
-    let limits = limits(settings.connections_limit);
+    let shares = Shares::of(settings.connections_limit as u64);
+    let limits = limits(settings.connections_limit, Some(shares));
     tokio::spawn(serve(socket, Some(trust), limits, door, router));
     Ok(format!("listening on https://{address}"))
 }
@@ -78,7 +81,7 @@ pub(super) async fn local(
     let router = Router::new()
         .route("/metrics", get(scrape))
         .route("/healthz", get(|| async { "ok\n" }));
-    let limits = limits(LOCAL_CONNECTIONS);
+    let limits = limits(LOCAL_CONNECTIONS, None);
     tokio::spawn(serve(socket, None, limits, Arc::new(LocalServer), router));
     Ok(format!("listening on http://{address}"))
 }

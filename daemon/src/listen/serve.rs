@@ -1,6 +1,7 @@
 //! Accepts connections, makes handshakes, and closes connections that are too slow.
 
 use super::Caller;
+use crate::shares::{Place, Shares};
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, header};
@@ -46,6 +47,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Limits {
     /// Permits, one for each connection. Listeners that share this semaphore share the limit.
     pub connections: Arc<Semaphore>,
+    /// Share of each caller with a certificate in these connections; `None`: one caller may take all of them.
+    pub shares: Option<Arc<Shares>>,
     /// Time without progress after which a client that reads an answer is disconnected.
     pub reader_timeout: Duration,
 }
@@ -89,11 +92,11 @@ pub async fn serve(
             continue;
         };
         let (trust, server, router) = (trust.clone(), Arc::clone(&server), router.clone());
-        let patience = limits.reader_timeout;
+        let limits = limits.clone();
         tokio::spawn(async move {
             let guard: Box<dyn Send> = Box::new((permit, server.opened()));
             let _ = stream.set_nodelay(true); // if this fails, messages are only delayed
-            if let Err(error) = talk(stream, address, trust, patience, router, guard).await {
+            if let Err(error) = talk(stream, address, trust, &limits, router, guard).await {
                 server.failed(address, &error);
             }
         });
@@ -105,10 +108,11 @@ async fn talk(
     stream: TcpStream,
     address: SocketAddr,
     trust: Option<Arc<ServerTrust>>,
-    patience: Duration,
+    limits: &Limits,
     router: Router,
     guard: Box<dyn Send>,
 ) -> io::Result<()> {
+    let patience = limits.reader_timeout;
     let Some(trust) = trust else {
         let stream = GuardedStream {
             stream,
@@ -136,11 +140,28 @@ async fn talk(
             Caller::known(address, peer, chain, generation, trust)
         }
     };
+    let place = take_share(limits, &caller)?;
     let stream = GuardedStream {
         stream,
-        _guard: guard,
+        _guard: Box::new((guard, place)),
     };
     converse(stream, caller, patience, router).await
+}
+
+/// Counts a connection among those of its caller, until the result is dropped. Returns an error if the caller has
+/// used up its share.
+fn take_share(limits: &Limits, caller: &Caller) -> io::Result<Option<Place>> {
+    let Some(shares) = limits.shares.as_ref().filter(|_| caller.is_known()) else {
+        return Ok(None);
+    };
+    let name = caller.name();
+    let place = shares.take(&name).ok_or_else(|| {
+        let most = shares.connections_limit();
+        io::Error::other(format!(
+            "{name} has {most} connections, which is its share of connections_limit"
+        ))
+    })?;
+    Ok(Some(place))
 }
 
 /// Rejects requests of web pages. Without TLS, programs of this machine are trusted, but not the pages in its

@@ -4,7 +4,8 @@
 
 use crate::itself;
 use anyhow::{Context, bail};
-use gleaner_paging::nbd::{Address, Arrival, Door, Gate, Leases, Listener, Load, Shares};
+use gleaner_daemon::shares::Shares;
+use gleaner_paging::nbd::{Address, Arrival, Door, Gate, Leases, Listener, Load};
 use gleaner_paging::store::{Options, Store};
 use gleaner_trust::{ServerPaths, ServerTrust, random};
 use rustls::ServerConfig;

@@ -1,9 +1,9 @@
 //! Leases as exports. The name of an export consists of lease and generation.
 
 use super::export::{Caller, Contents, Export, ExportRefusal, Exports};
-use super::share::{Place, Shares};
 use super::wire::Fault;
 use crate::store::{Error, Pages, Store};
+use gleaner_daemon::shares::{Place, Shares};
 use gleaner_trust::Peer;
 use std::sync::Arc;
 

@@ -16,7 +16,6 @@ mod lease_exports;
 mod listen;
 mod load;
 mod negotiate;
-mod share;
 mod strangers;
 mod transmit;
 pub mod wire;
@@ -28,7 +27,6 @@ pub use lease_exports::{ClientLeases, Leases, export_name, lease_of};
 pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Load, LoadCounts};
 pub use negotiate::{Door, greet};
-pub use share::Shares;
 pub use transmit::TransmissionError;
 
 #[cfg(test)]

@@ -114,8 +114,9 @@ impl Drop for Place {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::nbd::{Address, Door, Leases, Listener, Load, Shares};
+    use crate::nbd::{Address, Door, Leases, Listener, Load};
     use crate::store::{Options, Store};
+    use gleaner_daemon::shares::Shares;
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::time::{Duration, Instant};

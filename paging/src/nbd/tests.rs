@@ -6,6 +6,7 @@ use super::transmit::{ROOM_BYTES, transmit};
 use super::wire::*;
 use super::*;
 use crate::store::{Options, Store};
+use gleaner_daemon::shares::Shares;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::Shutdown;

@@ -436,9 +436,10 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::{Caller, Exports, Leases, Shares};
+    use super::super::{Caller, Exports, Leases};
     use super::*;
     use crate::store::{Options, Store};
+    use gleaner_daemon::shares::Shares;
     use std::cell::Cell;
     use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::net::UnixStream;

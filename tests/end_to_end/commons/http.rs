@@ -2,12 +2,10 @@
 
 use super::mounted::assert_equal;
 use super::server::{Manner, Server};
-use super::stage::{BLOCK, Stage, commons};
+use super::stage::{BLOCK, LARGE, Stage, commons};
 use gleaner_harness::Random;
 use std::fs;
 use std::thread;
-
-const LARGE: &str = "lib/deep/er/large";
 
 #[test]
 fn the_mount_equals_the_folder_and_each_block_is_one_request() {

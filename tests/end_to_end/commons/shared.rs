@@ -3,15 +3,12 @@
 use super::fleet::{Host, HostSettings, Site, host_id, member};
 use super::mounted::assert_equal;
 use super::server::{Manner, Server};
-use super::stage::{Stage, is_mounted};
+use super::stage::{LARGE, LARGE_BLOCKS, Stage, is_mounted};
 use gleaner_harness::{Random, unused_address, wait_for};
 use std::fs;
 use std::net::SocketAddr;
 use std::thread;
 
-const LARGE: &str = "lib/deep/er/large";
-/// Number of blocks of [`LARGE`].
-const LARGE_BLOCKS: u64 = 40;
 /// Memory and times that no test exhausts.
 const KEYS: &str =
     "hold = \"64MiB\"\npeer_timeout = \"60s\"\nfetch_wait = \"60s\"\nsource_timeout = \"200s\"\n";

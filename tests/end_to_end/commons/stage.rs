@@ -9,6 +9,10 @@ use std::process::{Command, Stdio};
 
 /// Size of a block.
 pub(super) const BLOCK: usize = 64 << 10;
+/// Largest file of [`Stage::new`].
+pub(super) const LARGE: &str = "lib/deep/er/large";
+/// Number of blocks of [`LARGE`].
+pub(super) const LARGE_BLOCKS: u64 = 40;
 
 /// A folder `in` with files, and its catalog `x.catalog`.
 pub(super) struct Stage {
@@ -191,7 +195,7 @@ fn fill(input: &Path, random: &mut Random) {
         ("one", 1),
         ("lib/block", BLOCK),
         ("lib/deep/two and a bit", 2 * BLOCK + 17),
-        ("lib/deep/er/large", 40 * BLOCK - 5),
+        (LARGE, LARGE_BLOCKS as usize * BLOCK - 5),
         ("lib-more", BLOCK - 1),
         ("ünï 100%#?", 5000),
     ] {

@@ -8,6 +8,7 @@ use crate::peer::client::{BlockAnswer, BlockClient, PutAnswer};
 use crate::peer::resolver::MemberAddresses;
 use crate::peer::wire::{READER, block_path, format_reader};
 use gleaner_daemon::listen::{Limits, bind, serve};
+use gleaner_daemon::shares::Shares;
 use gleaner_harness::wait_for;
 use gleaner_policy::global::directory::{Holder, Stamp};
 use gleaner_policy::global::node_of_host;
@@ -18,7 +19,7 @@ use std::io::Read;
 use tokio::sync::Semaphore;
 
 /// Number of connections that are served at a time.
-const CONNECTIONS: usize = 8;
+const CONNECTIONS: usize = 16;
 /// Most bytes of an endless request, after which its test has failed.
 const MOST_SENT_BYTES: usize = 256 << 20;
 /// Lines of a proper request for a block.
@@ -57,6 +58,7 @@ impl Deployment {
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let limits = Limits {
             connections: Arc::clone(&connections),
+            shares: Some(Arc::new(Shares::of(CONNECTIONS as u64))),
             reader_timeout,
         };
         let trust = ServerTrust::load(&self.server_paths(OWN)).unwrap();
@@ -347,4 +349,24 @@ fn callers_that_are_no_members_are_not_served() {
     assert_eq!(answered(&mut talk, &of_another, &[]), Some(403));
     assert_eq!(host.entries(), 0);
     deployment.assert_serves(&host, 0);
+}
+
+#[test]
+fn a_member_with_as_many_connections_as_it_gets_leaves_the_others_theirs() {
+    let deployment = Deployment::new();
+    let host = deployment.serving(LONG);
+    let (hash, _) = blocks_of(OWN).nth(9).unwrap();
+    // The answer to a malformed request shows that a connection is served, and leaves it open.
+    let request = head("GET", &block_path(&hash), "");
+    let served = || {
+        let mut talk = deployment.talk(&host, HOME);
+        let status = answered(&mut talk, &request, &[]);
+        (status == Some(400)).then_some(talk)
+    };
+    let crowd: Vec<Talk> = (0..2 * CONNECTIONS).filter_map(|_| served()).collect();
+    assert_eq!(crowd.len(), CONNECTIONS / 4);
+    deployment.assert_serves(&host, 0);
+
+    drop(crowd);
+    wait_for("the member's next connection", || served().is_some());
 }

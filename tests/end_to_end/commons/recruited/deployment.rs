@@ -1,11 +1,12 @@
 //! A recruiter, memory servers and services with certificates, on loopback addresses. The owners' agents are the
 //! test's.
 
+use super::daemon::Daemon;
 use crate::commons::fleet::host_id;
 use crate::commons::server::{Manner, Server};
 use crate::commons::stage::{BLOCK, Stage, commons, unmount};
 use crate::lending::agent::Agent;
-use gleaner_harness::{Running, program, succeed, unused_address, wait_for, wait_for_some};
+use gleaner_harness::{program, succeed, unused_address, wait_for, wait_for_some};
 use gleaner_paging::ask;
 use gleaner_schemas::lending::{LendingState, OwnerCommand, OwnerReply};
 use gleaner_schemas::live::SILENT_AFTER_MS;
@@ -22,6 +23,8 @@ pub(super) const OWN_BLOCKS: usize = 10;
 /// Timeouts that no busy machine exceeds.
 pub(super) const LONG_TIMEOUTS: &str =
     "peer_timeout = \"60s\"\nfetch_wait = \"60s\"\nsource_timeout = \"200s\"\n";
+/// Line of the recruiter once members can link with it.
+const RECRUITER_LISTENS: &str = "listening on https:";
 /// Longest reclaim of a lease: no longer than a memory server waits before it treats a silent agent as the owner's
 /// return.
 const LONGEST_RECLAIM_US: u64 = SILENT_AFTER_MS as u64 * 1000;
@@ -30,7 +33,7 @@ const LONGEST_RECLAIM_US: u64 = SILENT_AFTER_MS as u64 * 1000;
 pub(super) struct RecruitedFleet {
     /// Dropped first: their mounts lie in the stage's folder.
     pub(super) hosts: Vec<Host>,
-    pub(super) recruiter: Running,
+    pub(super) recruiter: Daemon,
     pub(super) stage: Stage,
     pub(super) server: Server,
     _folder: TempDir,
@@ -39,8 +42,8 @@ pub(super) struct RecruitedFleet {
 /// A host: its owner's agent, its memory server, and its service with one mount.
 pub(super) struct Host {
     pub(super) agent: Agent,
-    _memory_server: Running,
-    service: Running,
+    pub(super) memory_server: Daemon,
+    pub(super) service: Daemon,
     pub(super) point: PathBuf,
     socket: PathBuf,
     /// Socket of the memory server for the owner's commands.
@@ -88,10 +91,7 @@ impl RecruitedFleet {
     /// Waits until every host knows all others, and those that may hold blocks have leases and weights.
     pub(super) fn wait_until_joined(&self, holds: &[&str]) {
         for (host, hold) in self.hosts.iter().zip(holds) {
-            wait_for("the members", || {
-                let status = host.status();
-                status["peers"].as_array().unwrap().len() + 1 == self.hosts.len()
-            });
+            wait_for("the members", || self.is_joined(&host.status()));
             wait_for("a lease", || {
                 (host.global("leased_bytes") > 0) == (*hold != "0B")
             });
@@ -104,9 +104,22 @@ impl RecruitedFleet {
                 .is_empty()
         });
     }
+
+    /// Returns true if the host with this status is linked with the recruiter, and knows all others.
+    pub(super) fn is_joined(&self, status: &Value) -> bool {
+        let peers = status["peers"].as_array().unwrap();
+        let link = &status["global"]["links"][0];
+        link["is_linked"] == true && peers.len() + 1 == self.hosts.len()
+    }
+
+    /// Starts the recruiter again.
+    pub(super) fn restart_recruiter(&mut self) {
+        self.recruiter.restart();
+        self.recruiter.running.hear(RECRUITER_LISTENS);
+    }
 }
 
-fn start_recruiter(folder: &Path, authority: &Authority, address: SocketAddr) -> Running {
+fn start_recruiter(folder: &Path, authority: &Authority, address: SocketAddr) -> Daemon {
     let names = vec![address.ip().to_string()];
     let issued = authority.issue(&Role::Recruiter { names }, 10).unwrap();
     let pki = folder.join("pki");
@@ -119,9 +132,10 @@ fn start_recruiter(folder: &Path, authority: &Authority, address: SocketAddr) ->
     );
     fs::write(&config, text).unwrap();
     let mut command = Command::new(program("gleaner-recruiter").unwrap());
-    let running = Running::start(command.arg("run").arg("--config").arg(&config));
-    running.hear("listening on https:");
-    running
+    command.arg("run").arg("--config").arg(&config);
+    let recruiter = Daemon::start(command);
+    recruiter.running.hear(RECRUITER_LISTENS);
+    recruiter
 }
 
 impl Host {
@@ -153,8 +167,8 @@ impl Host {
         );
         fs::write(file("memoryd.toml"), text).unwrap();
         let mut command = Command::new(program("gleaner-memoryd").unwrap());
-        let running = command.arg("run").arg("--config").arg(file("memoryd.toml"));
-        let memory_server = Running::start(running);
+        command.arg("run").arg("--config").arg(file("memoryd.toml"));
+        let memory_server = Daemon::start(command);
         wait_for("the memory server", || file("memoryd.sock").exists());
         let point = site.stage.point(&format!("point-{number}"));
         let text = format!(
@@ -171,16 +185,33 @@ impl Host {
         fs::write(file("commons.toml"), text).unwrap();
         let mut command = commons();
         command.arg("run").arg("--config").arg(file("commons.toml"));
-        let service = Running::start(command.stdout(Stdio::piped()));
-        assert!(service.printed().starts_with("mounted "));
+        command.stdout(Stdio::piped());
+        let service = Daemon::start(command);
+        assert!(service.running.printed().starts_with("mounted "));
         Self {
             agent,
-            _memory_server: memory_server,
+            memory_server,
             service,
             point,
             socket: file("commons.sock"),
             owner_socket: file("memoryd.sock"),
         }
+    }
+
+    /// Kills the service, if it runs, and starts it again.
+    pub(super) fn restart_service(&mut self) {
+        self.service.running.kill();
+        unmount(&self.point);
+        self.service.restart();
+        assert!(self.service.running.printed().starts_with("mounted "));
+    }
+
+    /// Starts the memory server again, and waits until it answers.
+    pub(super) fn restart_memory_server(&mut self) {
+        self.memory_server.restart();
+        wait_for("the memory server", || {
+            ask::memoryd(&self.owner_socket, OwnerCommand::Status).is_ok()
+        });
     }
 
     pub(super) fn status(&self) -> Value {
@@ -212,12 +243,24 @@ impl Host {
         }
     }
 
-    /// Lets the owner return once blocks lie in the host's lease. The memory server then reclaims all memory in time,
-    /// and the service notices the loss.
-    pub(super) fn return_owner_of_blocks(&self) {
+    /// Waits until the memory server has memory for the blocks in the host's lease.
+    fn wait_for_leased_blocks(&self) {
         wait_for("blocks in the lease", || {
             self.lending().resident_bytes > 0 && self.global("leased_used_bytes") > 0
         });
+    }
+
+    /// Kills the memory server once blocks lie in the host's lease, and waits until the service notices the loss.
+    pub(super) fn kill_memory_server_of_blocks(&self) {
+        self.wait_for_leased_blocks();
+        self.memory_server.running.kill();
+        wait_for("the end of the lease", || self.global("leased_bytes") == 0);
+    }
+
+    /// Lets the owner return once blocks lie in the host's lease. The memory server then reclaims all memory in time,
+    /// and the service notices the loss.
+    pub(super) fn return_owner_of_blocks(&self) {
+        self.wait_for_leased_blocks();
         self.agent.owner_returns();
         wait_for("the owner's memory", || self.lending().leases.is_empty());
         let lending = self.lending();
@@ -242,7 +285,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.service.kill();
+        self.service.running.kill();
         unmount(&self.point);
     }
 }

@@ -1,20 +1,18 @@
 //! Hosts whose members a recruiter lists: real services, memory servers and a recruiter with certificates, on
 //! loopback addresses. The owners' agents are the test's.
 
+mod daemon;
 mod deployment;
 mod returns;
+mod rounds;
 
 use super::mounted::assert_equal;
-use super::stage::Stage;
+use super::stage::{LARGE, LARGE_BLOCKS, Stage};
 use deployment::{LONG_TIMEOUTS, OWN_BLOCKS, RecruitedFleet};
 use gleaner_harness::{Random, wait_for};
 use std::fs;
 use std::path::Path;
 use std::thread;
-
-const LARGE: &str = "lib/deep/er/large";
-/// Number of blocks of [`LARGE`].
-const LARGE_BLOCKS: u64 = 40;
 
 impl RecruitedFleet {
     fn large(&self) -> Vec<u8> {
@@ -77,7 +75,7 @@ fn blocks_are_found_in_others_leases(policy: &str) {
         wait_for("the end of the leases", || host.global("leased_bytes") == 0);
         assert!(host.global("lost_blocks_count") > 0);
     }
-    deployment.recruiter.kill();
+    deployment.recruiter.running.kill();
     for host in &deployment.hosts {
         wait_for("the link to end", || {
             host.status()["global"]["links"][0]["is_linked"] == false

@@ -1,11 +1,10 @@
 //! Faults of a round.
 
-use super::{HOSTS, LARGE_BLOCKS};
+use super::HOSTS;
 use crate::commons::hostile::Conduct;
+use crate::commons::readers::RoundFault;
+use crate::commons::stage::LARGE_BLOCKS;
 use gleaner_harness::Random;
-
-/// Error number of a read that failed.
-const EIO: Option<i32> = Some(5);
 
 /// A fault of hosts, network or source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +25,8 @@ pub(super) enum Fault {
     Hostile(Conduct),
 }
 
-impl Fault {
-    /// Faults of all kinds, one of each.
-    pub(super) fn all(random: &mut Random) -> Vec<Self> {
+impl RoundFault for Fault {
+    fn all(random: &mut Random) -> Vec<Self> {
         let mut host = || random.below(HOSTS as u64) as usize;
         let one = host();
         let other = (one + 1 + host() % (HOSTS - 1)) % HOSTS;
@@ -46,19 +44,19 @@ impl Fault {
         all
     }
 
-    /// Returns true if reads on this host do not end while the fault lasts.
-    pub(super) fn holds_up(self, host: usize) -> bool {
-        self == Self::Kill(host) || self == Self::Stop(host)
+    fn kills(self, host: usize) -> bool {
+        self == Self::Kill(host)
     }
 
-    /// Returns true if the fault is a reason for an error of a read.
-    pub(super) fn explains(self, host: usize, block: usize, error: Option<i32>) -> bool {
+    fn stops(self, host: usize) -> bool {
+        self == Self::Stop(host)
+    }
+
+    fn loses(self, block: usize) -> bool {
         match self {
-            Self::Kill(killed) => killed == host && error.is_some(),
-            Self::Stop(stopped) => stopped == host && error == EIO,
-            Self::SourceSilent | Self::SourceGone => error == EIO,
-            Self::SourceChanged(changed) => changed == block && error == EIO,
-            Self::Part(..) | Self::CutOff(_) | Self::Garble(_) | Self::Hostile(_) => false,
+            Self::SourceSilent | Self::SourceGone => true,
+            Self::SourceChanged(changed) => changed == block,
+            _ => false,
         }
     }
 }

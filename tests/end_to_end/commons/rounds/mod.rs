@@ -5,16 +5,16 @@
 //! repeats a run, as far as timing allows.
 
 mod fault;
-mod readers;
 
 use super::fleet::{Host, HostSettings, Site, member};
 use super::hostile::{Conduct, HostileMember};
+use super::injection::{FaultyHosts, avoids_a_member, run_rounds};
 use super::mounted::assert_equal;
+use super::readers::SOURCE_TIMEOUT_KEY;
 use super::server::{Manner, Server};
-use super::stage::{BLOCK, Stage};
+use super::stage::{BLOCK, LARGE, Stage};
 use fault::Fault;
-use gleaner_harness::{Random, Relay, number, unused_address, wait_for};
-use readers::{Round, RoundEnd};
+use gleaner_harness::{Random, Relay, number, unused_address};
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -22,16 +22,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
 const HOSTS: usize = 4;
-const LARGE: &str = "lib/deep/er/large";
-/// Number of blocks of [`LARGE`].
-const LARGE_BLOCKS: u64 = 40;
-/// Key `source_timeout` of [`KEYS`].
-const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Memory for 16 of the 40 blocks: all hosts together hold the file, and no host does.
-const KEYS: &str = "local = \"1MiB\"\nhold = \"1MiB\"\nsource_timeout = \"3s\"\n";
+const MEMORY_KEYS: &str = "local = \"1MiB\"\nhold = \"1MiB\"\n";
 
 /// Hosts whose connections all pass relays.
 struct Commons {
@@ -69,6 +63,7 @@ impl Commons {
             })
             .collect();
         let source = format!("http://{}", to_source.address);
+        let keys = format!("{MEMORY_KEYS}{SOURCE_TIMEOUT_KEY}");
         let hosts = (0..HOSTS).map(|host| {
             let cables = cables[host].iter().enumerate();
             let settings = HostSettings {
@@ -81,7 +76,7 @@ impl Commons {
                     .collect(),
                 source: &source,
                 points: vec![stage.point(&format!("host-{host}"))],
-                keys: KEYS,
+                keys: &keys,
             };
             Host::start(&stage, &site, settings)
         });
@@ -99,10 +94,6 @@ impl Commons {
         }
     }
 
-    fn file(&self, host: usize) -> PathBuf {
-        self.hosts[host].points[0].join(LARGE)
-    }
-
     /// Relays between a host and all other hosts, in both directions.
     fn cables_of(&self, host: usize) -> impl Iterator<Item = (usize, &Relay)> {
         let all = self.cables.iter().enumerate().flat_map(|(from, cables)| {
@@ -117,6 +108,28 @@ impl Commons {
     fn cables_between(&self, one: usize, other: usize) -> impl Iterator<Item = &Relay> {
         let both = [&self.cables[one][other], &self.cables[other][one]];
         both.into_iter().flatten()
+    }
+
+    /// Writes the first byte of a block at the source. The file keeps its time.
+    fn write_at_source(&self, block: usize, byte: u8) {
+        let path = self.stage.input().join(LARGE);
+        let file = File::options().write(true).open(path).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        file.write_all_at(&[byte], (block * BLOCK) as u64).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+}
+
+impl FaultyHosts for Commons {
+    type Fault = Fault;
+
+    fn files(&self) -> Vec<PathBuf> {
+        let hosts = self.hosts.iter();
+        hosts.map(|host| host.points[0].join(LARGE)).collect()
+    }
+
+    fn wanted(&self) -> Vec<u8> {
+        self.wanted.clone()
     }
 
     fn begin(&mut self, fault: Fault) {
@@ -158,51 +171,15 @@ impl Commons {
         }
     }
 
-    /// Writes the first byte of a block at the source. The file keeps its time.
-    fn write_at_source(&self, block: usize, byte: u8) {
-        let path = self.stage.input().join(LARGE);
-        let file = File::options().write(true).open(path).unwrap();
-        let modified = file.metadata().unwrap().modified().unwrap();
-        file.write_all_at(&[byte], (block * BLOCK) as u64).unwrap();
-        file.set_modified(modified).unwrap();
-    }
-
-    /// Runs readers on all hosts while a fault begins and ends; then each host must read every byte.
-    fn suffer(&mut self, fault: Fault, random: &mut Random) {
-        let paths: Vec<PathBuf> = (0..HOSTS).map(|host| self.file(host)).collect();
-        let wanted = self.wanted.clone();
-        let round = Round::new(fault, &wanted);
-        thread::scope(|scope| {
-            let _end = RoundEnd(&round);
-            round.start(scope, &paths, random);
-            let before = random.below(60);
-            round.wait(|reads| reads.iter().sum::<u64>() >= before);
-            self.begin(fault);
-            round.wait_for_each(2, |host| !fault.holds_up(host));
-            self.end(fault);
-            round.wait_for_each(1, |host| fault != Fault::Kill(host));
-        });
-        round.judge();
-        for path in &paths {
-            wait_for("every byte after the fault", || {
-                let read = fs::read(path);
-                assert!(read.as_ref().is_ok_and(|r| *r == wanted) || read.is_err());
-                read.is_ok()
-            });
-        }
-        self.refresh();
-    }
-
     /// Restarts hosts that would not ask some member for a minute: the next round needs them.
-    fn refresh(&mut self) {
+    fn recover(&mut self) {
         let shared = AtomicU64::new(0);
         thread::scope(|scope| {
             for host in &mut self.hosts {
                 let shared = &shared;
                 scope.spawn(move || {
                     let status = host.status();
-                    let mut peers = status["peers"].as_array().unwrap().iter();
-                    if peers.any(|peer| peer["is_asked"] == false) {
+                    if avoids_a_member(&status) {
                         let count = status["cluster_blocks_count"].as_u64().unwrap();
                         shared.fetch_add(count, Ordering::SeqCst);
                         host.restart();
@@ -218,16 +195,8 @@ impl Commons {
 fn whatever_fails_every_byte_is_right_and_no_read_hangs() {
     let mut random = Random::new();
     let mut commons = Commons::start(&mut random);
-    let mut faults = Vec::new();
-    for round in 1..=number("GLEANER_KILL_ROUNDS", 20) {
-        if faults.is_empty() {
-            faults = Fault::all(&mut random);
-        }
-        let chosen = random.below(faults.len() as u64) as usize;
-        let fault: Fault = faults.swap_remove(chosen);
-        println!("round {round}: {fault:?}");
-        commons.suffer(fault, &mut random);
-    }
+    let rounds = number("GLEANER_KILL_ROUNDS", 20);
+    run_rounds(&mut commons, rounds, &mut random);
     for host in &commons.hosts {
         assert_equal(&host.points[0], &commons.stage.input());
         commons.shared_blocks += host.figure("cluster_blocks_count");

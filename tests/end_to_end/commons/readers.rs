@@ -1,9 +1,8 @@
 //! Readers of random blocks on all hosts.
 
-use super::fault::Fault;
-use super::{HOSTS, LARGE_BLOCKS, SOURCE_TIMEOUT};
-use crate::commons::stage::BLOCK;
+use super::stage::{BLOCK, LARGE_BLOCKS};
 use gleaner_harness::{Random, wait_for};
+use std::fmt::Debug;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,15 +13,35 @@ use std::time::{Duration, Instant};
 
 /// Readers of one host.
 const READERS: usize = 2;
+/// Timeout of the source at all hosts, and its line in their configurations.
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const SOURCE_TIMEOUT_KEY: &str = "source_timeout = \"3s\"\n";
+/// Error number of a read that failed.
+const EIO: Option<i32> = Some(5);
 /// Longest wait for a read, on a machine without delays of its own.
 const LONGEST: Duration = SOURCE_TIMEOUT.saturating_add(Duration::from_secs(1));
 /// Threads that a read waits for: the service's three, and the reader itself.
 const THREADS: u32 = 4;
 const TICK: Duration = Duration::from_millis(20);
 
+/// A fault that lasts for a part of one round.
+pub(super) trait RoundFault: Copy + Debug + Sync + 'static {
+    /// Faults of all kinds, one of each.
+    fn all(random: &mut Random) -> Vec<Self>;
+
+    /// Returns true if the service of this host is killed.
+    fn kills(self, host: usize) -> bool;
+
+    /// Returns true if the service of this host is stopped while the fault lasts.
+    fn stops(self, host: usize) -> bool;
+
+    /// Returns true if no host can read this block from the source.
+    fn loses(self, block: usize) -> bool;
+}
+
 /// Readers' progress in one round.
-pub(super) struct Round<'a> {
-    fault: Fault,
+pub(super) struct Round<'a, F> {
+    fault: F,
     wanted: &'a [u8],
     is_over: AtomicBool,
     /// Number of ended reads of each reader.
@@ -36,21 +55,23 @@ pub(super) struct Round<'a> {
 }
 
 /// Ends the readers when it is dropped, also by a panic.
-pub(super) struct RoundEnd<'a, 'b>(pub(super) &'a Round<'b>);
+pub(super) struct RoundEnd<'a, 'b, F>(pub(super) &'a Round<'b, F>);
 
-impl Drop for RoundEnd<'_, '_> {
+impl<F> Drop for RoundEnd<'_, '_, F> {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::SeqCst);
     }
 }
 
-impl<'a> Round<'a> {
-    pub(super) fn new(fault: Fault, wanted: &'a [u8]) -> Self {
+impl<'a, F: RoundFault> Round<'a, F> {
+    pub(super) fn new(fault: F, wanted: &'a [u8], hosts_count: usize) -> Self {
         Self {
             fault,
             wanted,
             is_over: AtomicBool::new(false),
-            reads: (0..HOSTS * READERS).map(|_| AtomicU64::new(0)).collect(),
+            reads: (0..hosts_count * READERS)
+                .map(|_| AtomicU64::new(0))
+                .collect(),
             longest_ms: AtomicU64::new(0),
             late_ms: AtomicU64::new(0),
             wrong: Mutex::new(None),
@@ -64,7 +85,7 @@ impl<'a> Round<'a> {
         paths: &'s [PathBuf],
         random: &mut Random,
     ) {
-        for reader in 0..HOSTS * READERS {
+        for reader in 0..paths.len() * READERS {
             let (path, random) = (&paths[reader / READERS], Random(random.below(u64::MAX)));
             scope.spawn(move || self.read(reader, path, random));
         }
@@ -94,23 +115,30 @@ impl<'a> Round<'a> {
             let found = File::open(path)
                 .and_then(|file| file.read_exact_at(&mut bytes, (block * BLOCK) as u64));
             let waited_ms = begin.elapsed().as_millis() as u64;
-            if self.fault != Fault::Stop(host) {
+            if !self.fault.stops(host) {
                 self.longest_ms.fetch_max(waited_ms, Ordering::SeqCst);
             }
             let is_explained = match &found {
                 Ok(()) => bytes == wanted,
-                Err(error) => self.fault.explains(host, block, error.raw_os_error()),
+                Err(error) => self.is_explained(host, block, error.raw_os_error()),
             };
             if !is_explained {
                 let text = format!("host {host}, block {block}, {waited_ms} ms: {found:?}");
                 self.wrong.lock().unwrap().get_or_insert(text);
                 return;
             }
-            if found.is_err() && self.fault == Fault::Kill(host) {
+            if found.is_err() && self.fault.kills(host) {
                 return;
             }
             self.reads[reader].fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    /// Returns true if the fault is a reason for an error of a read.
+    fn is_explained(&self, host: usize, block: usize, error: Option<i32>) -> bool {
+        let fault = self.fault;
+        (fault.kills(host) && error.is_some())
+            || (error == EIO && (fault.stops(host) || fault.loses(block)))
     }
 
     fn counts(&self) -> Vec<u64> {

@@ -28,13 +28,15 @@ impl Shares {
     }
 
     /// Maximum number of one client's connections.
-    pub(super) fn connections_limit(&self) -> u64 {
+    #[must_use]
+    pub fn connections_limit(&self) -> u64 {
         self.most
     }
 
     /// Takes one connection for this client until the result is dropped; `None` if the client has used up its
     /// share.
-    pub(super) fn take(self: &Arc<Self>, client: &str) -> Option<Place> {
+    #[must_use]
+    pub fn take(self: &Arc<Self>, client: &str) -> Option<Place> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(client.to_owned()).or_default();
         if *count >= self.most {
@@ -50,7 +52,7 @@ impl Shares {
 
 /// A connection of a client, counted until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     shares: Arc<Shares>,
     client: String,
 }
