@@ -45,7 +45,7 @@ def begin(arguments: argparse.Namespace) -> None:
             print(f"{program[-40:]:<40} {row['messages']:>8} {row['largest_gap_ms']:>15} {silences:>9}", flush=True)
 
 
-def gaps(program: str, seconds: float, loops: int, share: float, interval: str) -> list[float]:
+def gaps(gleaner_agent: str, seconds: float, loops: int, share: float, interval: str) -> list[float]:
     """Times between consecutive messages, in seconds; the end of the measurement counts as a message."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         root = Path(folder)
@@ -53,10 +53,9 @@ def gaps(program: str, seconds: float, loops: int, share: float, interval: str) 
             (root / name).mkdir(parents=True)
         (root / "agent.toml").write_text("")
         os.mkfifo(root / "dev/input/event0")
-        places = [("config", "agent.toml"), ("database", "trace.db"), ("socket", "agent.sock")]
-        places += [(f"{name}-root", name) for name in ("dev", "sys", "run")]
-        options = [word for option, name in places for word in (f"--{option}", str(root / name))]
-        start(running, [program, *options, "run", "--sample-interval", interval])
+        options = ["--config", str(root / "agent.toml"), "--database", str(root / "trace.db"), "--socket", str(root / "agent.sock")]
+        options += ["--dev-root", str(root / "dev"), "--sys-root", str(root / "sys"), "--run-root", str(root / "run")]
+        start(running, [gleaner_agent, *options, "run", "--sample-interval", interval])
         listener = connect(root / "agent.sock")
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
         for cpu in os.sched_getaffinity(0):
@@ -70,7 +69,7 @@ def gaps(program: str, seconds: float, loops: int, share: float, interval: str) 
             listener.settimeout(left_s)
             with contextlib.suppress(TimeoutError):
                 if not listener.recv(65536):
-                    sys.exit(f"{program} ended")
+                    sys.exit(f"{gleaner_agent} ended")
                 times_s.append(time.monotonic())
         times_s.append(time.monotonic())
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

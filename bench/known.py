@@ -46,11 +46,11 @@ class Tracer:
         return replace(self, record=[*self.record, "--config", "{folder}/plain.toml"], files=plain)
 
 
-def agent(program: Path) -> Tracer:
-    command = [str(program), "run", "--sample-interval", "{interval}s", "--samples", "{samples}"]
+def agent(gleaner_agent: Path) -> Tracer:
+    command = [str(gleaner_agent), "run", "--sample-interval", "{interval}s", "--samples", "{samples}"]
     return Tracer(
         name="gleaner-agent run",
-        version=version_of([str(program), "--version"]),
+        version=version_of([str(gleaner_agent), "--version"]),
         configuration="`gleaner-agent run --sample-interval 1s`; paths hashed, MemAvailable read between samples as by default",
         record=[*command, "--database", "{folder}/stored/trace.db"],
         is_gleaner=True,

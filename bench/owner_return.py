@@ -97,11 +97,9 @@ def run(agent: Path, source_of: type, trials: int, interval: str) -> list[Trial]
             (root / folder).mkdir(parents=True)
         (root / "agent.toml").write_text(f'return_watch_after = "{RETURN_WATCH_AFTER_MS}ms"\n')
         source = source_of(root / "dev")
-        options = {"config": "agent.toml", "database": "trace.db", "socket": "agent.sock"}
-        options |= {"dev-root": "dev", "sys-root": "sys", "run-root": "run"}
         command = [str(agent.resolve()), "run", "--sample-interval", interval]
-        for option, name in options.items():
-            command += [f"--{option}", str(root / name)]
+        command += ["--config", str(root / "agent.toml"), "--database", str(root / "trace.db"), "--socket", str(root / "agent.sock")]
+        command += ["--dev-root", str(root / "dev"), "--sys-root", str(root / "sys"), "--run-root", str(root / "run")]
         tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             return press(listen(root / "agent.sock"), source, trials)

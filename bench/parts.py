@@ -33,11 +33,11 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     dataset = analysis.fleet(args, args.hosts)
     one = args.folder / "one.json"
-    whole = {**run("analyze", dataset, "--json", output=one), "sha256": sha256(one), "findings_bytes": one.stat().st_size}
+    whole = {**run_gleaner("analyze", dataset, "--json", output=one), "sha256": sha256(one), "findings_bytes": one.stat().st_size}
     bytes_read = sum(file["bytes"] for file in analysis.manifest(dataset)["files"])
     whole["dataset_mb_per_cpu_s"] = round(bytes_read / 1e6 / whole["cpu_s"], 1)
     plan = args.folder / "plan.json"
-    planning = run("analyze", dataset, "--print-plan", output=plan)
+    planning = run_gleaner("analyze", dataset, "--print-plan", output=plan)
     found = {"hosts": args.hosts, "days": args.days, "dataset_bytes": bytes_read, "whole": whole, "planning": planning}
     found["parts"] = [in_parts(args, dataset, plan, int(n), whole) for n in args.parts.split(",")]
     text = json.dumps(found, indent=2)
@@ -54,7 +54,7 @@ def in_parts(args: argparse.Namespace, dataset: pathlib.Path, plan: pathlib.Path
     files = [folder / str(i) for i in range(1, count + 1)]
 
     def analyze(i: int, **how) -> dict:
-        return run("analyze", dataset, "--plan", plan, "--part", f"{i}/{count}", "-o", files[i - 1], **how)
+        return run_gleaner("analyze", dataset, "--plan", plan, "--part", f"{i}/{count}", "-o", files[i - 1], **how)
 
     order = list(range(1, count + 1))
     dice.shuffle(order)
@@ -64,7 +64,7 @@ def in_parts(args: argparse.Namespace, dataset: pathlib.Path, plan: pathlib.Path
     given = [*files, files[order[0] - 1]]
     dice.shuffle(given)
     merged = args.folder / "merged.json"
-    merge = run("merge", *given, "--json", output=merged)
+    merge = run_gleaner("merge", *given, "--json", output=merged)
     if sha256(merged) != whole["sha256"]:
         raise SystemExit(f"{count} parts give another document than one process")
     cpu_s = sum(task["cpu_s"] for task in tasks)
@@ -80,7 +80,7 @@ def in_parts(args: argparse.Namespace, dataset: pathlib.Path, plan: pathlib.Path
     }
 
 
-def run(*command: object, output: pathlib.Path | None = None, kill_after_s: float | None = None) -> dict:
+def run_gleaner(*command: object, output: pathlib.Path | None = None, kill_after_s: float | None = None) -> dict:
     """Runs `gleaner` to its end, or kills it; returns its cost."""
     begun = time.monotonic()
     with (output or pathlib.Path("/dev/null")).open("wb") as file:

@@ -139,11 +139,9 @@ class RealAgent:
         self.keyboard = os.open(node, os.O_RDWR)
         self.path = root / "agent.sock"
         (root / "agent.toml").write_text('return_watch_after = "300ms"\n')
-        options = {"config": "agent.toml", "database": "trace.db", "socket": "agent.sock"}
-        options |= {"dev-root": "dev", "sys-root": "sys", "run-root": "run"}
         command = [str(agent.resolve()), "run", "--sample-interval", "2s"]
-        for option, name in options.items():
-            command += [f"--{option}", str(root / name)]
+        command += ["--config", str(root / "agent.toml"), "--database", str(root / "trace.db"), "--socket", str(root / "agent.sock")]
+        command += ["--dev-root", str(root / "dev"), "--sys-root", str(root / "sys"), "--run-root", str(root / "run")]
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         self.messages = None
 
@@ -273,8 +271,8 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
         agent = RealAgent(root, args.agent) if is_real else FakeAgent(root)
         drop = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"] if args.no_priority else []
         command = [*drop, str(args.memoryd.resolve()), "run", "--standalone", f"{gib}GiB", "--fill"]
-        for option, name in [("config", "memoryd.toml"), ("socket", "memoryd.sock"), ("agent-socket", "agent.sock"), ("state-folder", "state")]:
-            command += [f"--{option}", str(root / name)]
+        command += ["--config", str(root / "memoryd.toml"), "--socket", str(root / "memoryd.sock")]
+        command += ["--agent-socket", str(root / "agent.sock"), "--state-folder", str(root / "state")]
         if is_real:
             wait_for(agent.path.exists, "the agent's socket")
         with (root / "said").open("w") as said:
