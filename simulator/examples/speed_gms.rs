@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const COMPUTE_US: u32 = 97_900;
 /// Nodes that fault, and nodes with idle memory.
 const CLIENTS: u32 = 500;
+/// Simulated time of the uncounted faults at the begin, which fill the idle memory.
+const FILLING_S: u32 = 150;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds: u32 = match std::env::args().nth(1) {
@@ -34,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         idle_nodes: CLIENTS,
         client_frames: 512,
         idle_frames: CLIENTS * 16_500,
-        counted_faults: seconds * 20,
+        counted_faults: (seconds.saturating_sub(FILLING_S) * 20).max(1),
         compute_us: COMPUTE_US / 2,
         ..Scenario::default()
     };

@@ -364,15 +364,29 @@ impl Pages {
         };
         // In the order of memory: by last use, every page would be a cache miss. The heap has a quarter of the
         // frames' size, and idle nodes have no other pages.
-        for last_use_ms in self.heap.last_uses_ms(&self.frames) {
-            summary.count(age_ms(last_use_ms, true, boost_quarters, at_ms));
-        }
+        let global = self.heap.last_uses_ms(&self.frames);
+        summary
+            .count_all(global.map(|last_use_ms| age_ms(last_use_ms, true, boost_quarters, at_ms)));
         if self.len() > self.global_count() {
-            for frame in self.frames.iter().filter(|frame| frame.heap_at == OUT) {
-                summary.count(age_ms(frame.last_use_ms, false, boost_quarters, at_ms));
-            }
+            let local = self.frames.iter().filter(|frame| frame.heap_at == OUT);
+            summary.count_all(
+                local.map(|frame| age_ms(frame.last_use_ms, false, boost_quarters, at_ms)),
+            );
         }
         summary
+    }
+
+    /// Prefetches the frame of the oldest global page, or the line of the index that leads to it, which is read when
+    /// the page leaves.
+    pub(super) fn prefetch_oldest_global(&self, stage: PrefetchStage) {
+        let Some(slot) = self.heap.oldest() else {
+            return;
+        };
+        let frame = &self.frames[slot as usize];
+        match stage {
+            PrefetchStage::Index => prefetch(frame),
+            PrefetchStage::Page => self.prefetch(frame.uid, PrefetchStage::Index),
+        }
     }
 
     /// Prefetches a page's frame, or the line of the index that leads to it.

@@ -137,11 +137,10 @@ impl<E> Queue<E> {
         self.tickets.peek().map(|Reverse(ticket)| ticket.at_ns)
     }
 
-    /// The next event; `None` if there is none.
-    #[must_use]
-    pub fn peek(&self) -> Option<&E> {
-        let Reverse(ticket) = self.tickets.peek()?;
-        self.places[ticket.place as usize].event.as_ref()
+    /// The next event, then the two events of which one follows it. Cancelled ones are left out.
+    pub fn peek_several(&self) -> impl Iterator<Item = &E> {
+        let first = self.tickets.as_slice().iter().take(3);
+        first.filter_map(|Reverse(ticket)| self.places[ticket.place as usize].event.as_ref())
     }
 
     /// Takes the next event with its time. The queue's present time becomes this time.

@@ -42,7 +42,7 @@ fn a_ticket_of_an_event_that_is_over_cancels_no_later_event() {
     queue.pop();
     let second = queue.put(2, "second");
     let third = queue.put(3, "third");
-    assert_eq!(queue.peek(), Some(&"second"));
+    assert_eq!(queue.peek_several().next(), Some(&"second"));
     assert_eq!(queue.cancel(first), None);
     assert_eq!(queue.cancel(third), Some("third"));
     queue.put(1, "fourth");

@@ -23,10 +23,15 @@ impl Node {
             Message::GetPage { uid, .. }
             | Message::Moved { uid, .. }
             | Message::Gone { uid, .. } => self.directory.prefetch(*uid, stage),
-            Message::Forward { uid, .. }
-            | Message::PutPage { uid, .. }
-            | Message::Alone { uid }
-            | Message::Discard { uid } => self.pages.prefetch(*uid, stage),
+            Message::PutPage { uid, .. } => {
+                self.pages.prefetch(*uid, stage);
+                if self.pages.is_full() {
+                    self.pages.prefetch_oldest_global(stage);
+                }
+            }
+            Message::Forward { uid, .. } | Message::Alone { uid } | Message::Discard { uid } => {
+                self.pages.prefetch(*uid, stage)
+            }
             Message::Page { uid, .. } => {
                 self.pages.prefetch(*uid, stage);
                 // The page that leaves for it is often a private one, whose entry is here.

@@ -5,22 +5,31 @@ use gleaner_policy::global::NodeId;
 use gleaner_policy::global::prefetch::{PrefetchStage, prefetch};
 
 impl Cluster<'_> {
-    /// Prefetches the host and the page of the next event, while the present one is handled.
+    /// Prefetches the host and the page of the next event, and the hosts of those after it, while the present one is handled.
     pub(super) fn prefetch_next(&self) {
-        match self.queue.peek() {
-            Some(Scheduled::Arrival { to, message, .. }) => {
-                let host = &self.hosts[*to as usize];
-                prefetch(host);
-                host.node.prefetch_message(message, PrefetchStage::Page);
+        for (place, event) in self.queue.peek_several().enumerate() {
+            let stage = match place {
+                0 => PrefetchStage::Page,
+                _ => PrefetchStage::Index,
+            };
+            match event {
+                Scheduled::Arrival { to, message, .. } => {
+                    let host = &self.hosts[*to as usize];
+                    prefetch(host);
+                    host.node.prefetch_message(message, stage);
+                }
+                Scheduled::Reference(id) => {
+                    prefetch(&self.hosts[*id as usize]);
+                    self.prefetch_reference(*id, stage);
+                }
+                Scheduled::Resume(id) | Scheduled::Loaded { node: id, .. } => {
+                    prefetch(&self.hosts[*id as usize]);
+                }
+                Scheduled::Tick
+                | Scheduled::Exchange
+                | Scheduled::Frames(..)
+                | Scheduled::Owner(_) => {}
             }
-            Some(Scheduled::Reference(id)) => {
-                prefetch(&self.hosts[*id as usize]);
-                self.prefetch_reference(*id, PrefetchStage::Page);
-            }
-            Some(Scheduled::Resume(id) | Scheduled::Loaded { node: id, .. }) => {
-                prefetch(&self.hosts[*id as usize]);
-            }
-            _ => {}
         }
     }
 
