@@ -52,8 +52,8 @@ def served(network: Network, path: str, folder: Path, args: argparse.Namespace):
         url = stack.enter_context(network.serving("server", "client", network.url("server"), *command))
         if path == "relay":
             address, port = network.listen("engine")
-            command = ["nbdkit", "-f", "-i", address, "-p", port, "nbd", f"uri={url}"]
-            url = stack.enter_context(network.serving("engine", "client", network.url("engine"), *command))
+            relay = ["nbdkit", "-f", "-i", address, "-p", port, "nbd", f"uri={url}"]
+            url = stack.enter_context(network.serving("engine", "client", network.url("engine"), *relay))
         if path != "clerk":
             yield url, None
             return
