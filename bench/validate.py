@@ -68,8 +68,8 @@ def commands(folder: Path) -> dict[str, list]:
         "gcc": [compiler, "-O2", "-quiet", folder / "functions.i", "-o", folder / "functions.s"],
         "python3": [python, "-c", OBJECTS],
         "perl": ["perl", "-e", HASH],
-        "xz": ["xz", "-3", "-T1", "-c", folder / "part"],
-        "zstd": ["zstd", "-12", "--single-thread", "-q", "-c", folder / "lines"],
+        "xz": ["xz", "-3", "-T1", "-k", "-f", folder / "part"],
+        "zstd": ["zstd", "-12", "--single-thread", "-q", "-f", folder / "lines"],
     }
 
 
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--by", choices=["zram", "clerk"], default="zram", help="memory of the pages that are not local")
     parser.add_argument("--runs", type=int, default=3, help="of each point")
     parser.add_argument("--only", help="programs, comma-separated")
-    parser.add_argument("--json", type=Path, help="write the figures there as well")
+    parser.add_argument("--json", type=Path, help="write the figures there, after each program")
     args = parser.parse_args()
     subprocess.run([ROOT / "tests/need", f"qemu-{os.uname().machine}", "qemu-user"], check=True)
     subprocess.run([ROOT / "simulator/recorder/build", args.programs], check=True)
@@ -187,13 +187,14 @@ def main() -> None:
                 missing.append(job)
                 print(f"{job}: {error}", file=sys.stderr)
             print(f"{job}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+            if args.json:
+                args.json.parent.mkdir(parents=True, exist_ok=True)
+                found = {"by": args.by, "technology": technology, "left_out": missing, **summary(points), "all_points": points}
+                args.json.write_text(json.dumps(found, indent=2) + "\n")
     print(table(points))
     print(f"\n{json.dumps(summary(points), indent=2)}")
     if missing:
         print(f"left out: {', '.join(missing)}")
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps({"by": args.by, "technology": technology, "left_out": missing, **summary(points), "all_points": points}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
