@@ -17,6 +17,7 @@ mod native;
 mod page;
 mod predict;
 mod record;
+mod runs;
 mod show;
 mod shown;
 mod swaps;
