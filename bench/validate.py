@@ -3,13 +3,15 @@
 
 validate.py [--programs target/release] [--by zram] [--runs 3] [--only sort,xz] [--json FILE]
 
-For each program `gleaner curve record` makes its curve, and `gleaner curve measure` runs it with 30 to 90 % of its footprint; `gleaner curve calibrate` measures the cost
-of a fault before. *zram*: swap on a zram device of this script's own; no other swap may be on. *clerk*: swap on a clerk with two memory servers (programs.py). The kernel's
-read-ahead is off (vm.page-cluster), since curves know none.
+For each program `gleaner curve record` makes its curve, `gleaner curve calibrate` measures the cost of its faults with 50 % of its footprint, and `gleaner curve measure`
+runs it with 30 to 90 %. The cost is measured with each program, since it differs between programs by more than a factor of 2. *zram*: swap on a zram device of this
+script's own; no other swap may be on. *clerk*: swap on a clerk with two memory servers (programs.py). The kernel's read-ahead is off (vm.page-cluster), since curves know
+none.
 
-A point is *inside* if the median of its major faults lies in the predicted band, widened by a quarter at both ends; *within a factor of 2* likewise. A hundred faults more
-than predicted are never outside: programs read their own files. *Knees* are points whose band is wider than a factor of 3; they are counted apart. The error of a slowdown is
-that of the prediction's middle. Programs that are not installed are named and left out. Root only.
+A point is *inside* if the median of its major faults lies in the predicted band, widened by a quarter at both ends; *within a factor of 2* likewise. A hundred faults
+more than predicted are never outside: programs read their own files. *Knees* are points whose band is wider than a factor of 3; they are counted apart. The error of a
+slowdown is that of the prediction's middle. Programs that are not installed, that fail, or that have fewer than 1,000 faults with 50 %, are named and left out. In the
+JSON document, `technology` has the measured costs of each program. Root only.
 """
 
 import argparse
@@ -30,6 +32,8 @@ from programs import AREA_MIB, PYTHON, SOURCES, SPHERES, VECTORS, borrowed, writ
 from swap import ROOT, single_pages
 
 SHARES = (30, 45, 60, 75, 90)
+CALIBRATED_SHARE = 50
+"""Share at which the cost of a fault is measured: none of SHARES, so that no point is predicted from itself."""
 WIDER = 1.25
 FACTOR = 2.0
 FEW_FAULTS = 100
@@ -50,7 +54,11 @@ def source(path: Path) -> None:
 
 
 def commands(folder: Path) -> dict[str, list]:
-    """Command of each program. The recorder does not follow execve, so none is a script of another one."""
+    """Command of each program. The recorder does not follow execve, so none is a script of another one.
+
+    Programs write to /dev/null if they can. At the limit of a control group of version 1, a program that writes files waits for the disk (the kernel's reclaim_throttle:
+    sort took 94 us a fault with its output on a disk), and curves know no files. xz can only write beside its input, which is small; POV-Ray's picture has 9 KiB.
+    """
     write_lines(folder / "lines")
     (folder / "queries.sql").write_text(SQL)
     (folder / "part").write_bytes((folder / "lines").read_bytes()[: 4 << 20])
@@ -60,16 +68,16 @@ def commands(folder: Path) -> dict[str, list]:
     picture = ["povray", f"+I{SOURCES / 'spheres.pov'}", f"+O{folder / 'spheres.bmp'}", "+FB", "+W64", "+H48", "+WT1", "-D", f"Declare=Count={SPHERES}"]
     python = PYTHON if PYTHON.exists() else Path(sys.executable)
     return {
-        "sort": ["sort", "--parallel=1", "-S", "512M", "-o", folder / "sorted", folder / "lines"],
+        "sort": ["sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", folder / "lines"],
         "sqlite3": ["sqlite3", ":memory:", f".read {folder / 'queries.sql'}"],
         "quicksort": [folder / "quicksort", "64"],
-        "nearest neighbours": [python, SOURCES / "nearest.py", VECTORS, folder / "nearest"],
+        "nearest neighbours": [python, SOURCES / "nearest.py", VECTORS, "/dev/null"],
         "POV-Ray": picture,
-        "gcc": [compiler, "-O2", "-quiet", folder / "functions.i", "-o", folder / "functions.s"],
+        "gcc": [compiler, "-O2", "-quiet", folder / "functions.i", "-o", "/dev/null"],
         "python3": [python, "-c", OBJECTS],
         "perl": ["perl", "-e", HASH],
-        "xz": ["xz", "-3", "-T1", "-c", folder / "part"],
-        "zstd": ["zstd", "-12", "--single-thread", "-q", "-c", folder / "lines"],
+        "xz": ["xz", "-3", "-T1", "-k", "-f", folder / "part"],
+        "zstd": ["zstd", "-12", "--single-thread", "-q", "-f", "-o", "/dev/null", folder / "lines"],
     }
 
 
@@ -116,16 +124,18 @@ def judged(found: dict) -> dict:
     }
 
 
-def validated(args: argparse.Namespace, name: str, command: list, folder: Path) -> list[dict]:
-    curve = folder / "curve"
+def validated(args: argparse.Namespace, name: str, command: list, folder: Path) -> tuple[str, list[dict]]:
+    """Technology with the costs of the program's faults, and its points."""
+    curve, mine = folder / "curve", folder / "mine.toml"
     gleaner(args, "record", "-o", curve, "--", *command)
     footprint = json.loads(gleaner(args, "show", curve, "--json"))
-    shares = ",".join(f"{share}%" for share in SHARES)
     by = "zram" if args.by == "zram" else "swap"
-    options = ["--by", by, "--curve", curve, "--technology", folder / "mine.toml", "--local", shares, "--runs", args.runs, "--json"]
+    gleaner(args, "calibrate", "--by", by, "--curve", curve, "--local", f"{CALIBRATED_SHARE}%", "--runs", args.runs, "-o", mine, "--", *command)
+    shares = ",".join(f"{share}%" for share in SHARES)
+    options = ["--by", by, "--curve", curve, "--technology", mine, "--local", shares, "--runs", args.runs, "--json"]
     document = json.loads(gleaner(args, "measure", *options, "--", *command))
     bytes_all = footprint["footprint_pages"] * footprint["page_bytes"]
-    return [{"program": name, "footprint_bytes": bytes_all, **judged(found)} for found in document["measurements"]]
+    return mine.read_text(), [{"program": name, "footprint_bytes": bytes_all, **judged(found)} for found in document["measurements"]]
 
 
 def summary(points: list[dict]) -> dict:
@@ -162,38 +172,38 @@ def main() -> None:
     parser.add_argument("--by", choices=["zram", "clerk"], default="zram", help="memory of the pages that are not local")
     parser.add_argument("--runs", type=int, default=3, help="of each point")
     parser.add_argument("--only", help="programs, comma-separated")
-    parser.add_argument("--json", type=Path, help="write the figures there as well")
+    parser.add_argument("--json", type=Path, help="write the figures there, after each program")
     args = parser.parse_args()
     subprocess.run([ROOT / "tests/need", f"qemu-{os.uname().machine}", "qemu-user"], check=True)
     subprocess.run([ROOT / "simulator/recorder/build", args.programs], check=True)
-    points, missing = [], []
+    points, missing, technologies = [], [], {}
     with tempfile.TemporaryDirectory(prefix="gleaner-bench-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         wanted = args.only.split(",") if args.only else None
         jobs = {job: command for job, command in commands(folder).items() if not wanted or job in wanted}
         stack.enter_context(zram(AREA_MIB) if args.by == "zram" else borrowed(args.programs, folder))
         stack.enter_context(single_pages())
-        gleaner(args, "calibrate", "--by", "zram" if args.by == "zram" else "swap", "-o", folder / "mine.toml")
-        technology = (folder / "mine.toml").read_text()
-        print(technology)
         for job, command in jobs.items():
             if not shutil.which(str(command[0])):
                 missing.append(job)
                 continue
             begin = time.monotonic()
             try:
-                points += validated(args, job, command, folder)
+                technologies[job], found = validated(args, job, command, folder)
+                points += found
+                print(f"{job}:\n{technologies[job]}")
             except subprocess.CalledProcessError as error:
                 missing.append(job)
                 print(f"{job}: {error}", file=sys.stderr)
             print(f"{job}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+            if args.json:
+                args.json.parent.mkdir(parents=True, exist_ok=True)
+                figures = {"by": args.by, "technology": technologies, "left_out": missing, **summary(points), "all_points": points}
+                args.json.write_text(json.dumps(figures, indent=2) + "\n")
     print(table(points))
     print(f"\n{json.dumps(summary(points), indent=2)}")
     if missing:
         print(f"left out: {', '.join(missing)}")
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps({"by": args.by, "technology": technology, "left_out": missing, **summary(points), "all_points": points}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

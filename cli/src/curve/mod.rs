@@ -6,6 +6,7 @@
 //! show: curve ─► table, JSON, page        predict: curve, technologies ─► gleaner_simulator::models ─► the same
 //! measure: program ─► native run, runs by gleaner-clerk (limited) ─► table, JSON, beside the curve's predictions
 //! calibrate: touch, a child of gleaner-clerk ─► times of faults ─► technology (TOML)
+//!            program ─► runs as for measure ───────────┘
 //! watch: /proc/PID ─► working sets
 //! ```
 
@@ -17,6 +18,7 @@ mod native;
 mod page;
 mod predict;
 mod record;
+mod runs;
 mod show;
 mod shown;
 mod swaps;

@@ -1,6 +1,10 @@
 //! Runs a command until it ends, and measures it.
 
 use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -21,7 +25,10 @@ pub(super) struct RunUsage {
 }
 
 /// Interval between checks whether the command has ended.
-const CHECK: Duration = Duration::from_millis(5);
+const CHECK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
+};
 
 /// Flag that is set by Ctrl-C or a signal to end: the command then writes the results so far, and ends.
 pub(super) fn interrupted() -> anyhow::Result<Arc<AtomicBool>> {
@@ -43,6 +50,8 @@ pub(super) fn run(
     let begin = Instant::now();
     let child = command.spawn();
     let mut child = child.with_context(|| format!("cannot start {}", name.display()))?;
+    // With it, the duration ends with the process, and not with the next check.
+    let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
     loop {
         if let Some((status, usage)) = ended(&child).context("cannot wait for the program")? {
             return Ok(RunUsage {
@@ -60,8 +69,17 @@ pub(super) fn run(
             let _ = child.kill();
         }
         tick(begin.elapsed());
-        std::thread::sleep(CHECK);
+        wait(handle.as_ref());
     }
+}
+
+/// Waits for the end of a process, at most until the next check. Without a handle (kernels before Linux 5.3), always
+/// until then.
+fn wait(handle: Option<&OwnedFd>) {
+    let end = handle.map(|handle| PollFd::new(handle, PollFlags::IN));
+    let mut watched: Vec<PollFd<'_>> = end.into_iter().collect();
+    // A signal only makes the next check earlier.
+    let _ = poll(&mut watched, Some(&CHECK));
 }
 
 fn seconds(time: libc::timeval) -> f64 {

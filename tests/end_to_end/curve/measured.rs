@@ -181,9 +181,55 @@ fn faults_are_measured_beside_their_prediction_by_this_hosts_costs() {
         text.contains("the predicted ") && text.contains("median of 2 runs."),
         "{text}"
     );
+    the_program_itself_measures_the_cost_of_its_faults(&swap, &reuse, &curve);
     let failing = [&measure[..], &["12MiB", "--", "false"]].concat();
     refused(
         &failing,
+        1,
+        "without a limit, the program ended with exit status: 1",
+    );
+}
+
+#[track_caller]
+fn the_program_itself_measures_the_cost_of_its_faults(swap: &ServedSwap, reuse: &str, curve: &str) {
+    let own = swap.path("own.toml");
+    let calibrate = |local, runs, program| {
+        let options = ["--curve", curve, "--local", local, "--runs", runs];
+        let begin = ["curve", "calibrate", "--by", "swap", "-o", &own];
+        [&begin[..], &options, &["--", program]].concat()
+    };
+    let said = told(&calibrate("8MiB", "2", reuse));
+    assert!(
+        said.contains(" faults of reuse with 8.0 MiB local, in 2 runs: ") && said.contains(&own),
+        "{said}"
+    );
+    let technology: toml::Table = fs::read_to_string(&own).unwrap().parse().unwrap();
+    let source = technology["source"].as_str().unwrap();
+    assert!(
+        source.contains(": reuse with 8.0 MiB of ") && source.ends_with(" faults in 2 runs"),
+        "{source}"
+    );
+    let mean_us = |key: &str| technology[key][0].as_float().unwrap();
+    assert!(
+        mean_us("software_us") + mean_us("latency_us") > 1.0,
+        "{technology}"
+    );
+    told(&[
+        "curve",
+        "predict",
+        curve,
+        "--local",
+        "50%",
+        "--technology",
+        &own,
+    ]);
+    refused(
+        &calibrate("64MiB", "1", reuse),
+        1,
+        "fewer than 1,000: choose a smaller --local",
+    );
+    refused(
+        &calibrate("8MiB", "1", "false"),
         1,
         "without a limit, the program ended with exit status: 1",
     );
@@ -298,6 +344,32 @@ fn impossible_measurements_are_refused_with_their_remedy() {
     ];
     refused(&curve, 1, "cannot open /missing");
     refused(&["curve", "calibrate"], 2, "--by");
+    let with_program =
+        |options: &[&'static str]| [&["curve", "calibrate"][..], options, &["--", "true"]].concat();
+    refused(
+        &with_program(&["--by", "file"]),
+        1,
+        "leave the program out, or choose --by swap or --by zram",
+    );
+    refused(
+        &with_program(&["--by", "swap"]),
+        1,
+        "--local is 50% of the footprint: give the program's --curve",
+    );
+    refused(
+        &with_program(&["--by", "swap", "--local", "1MiB"]),
+        1,
+        "at least 4.0 MiB",
+    );
+    refused(
+        &with_program(&["--by", "swap", "--size", "64MiB"]),
+        2,
+        "--size",
+    );
+    for option in [["--local", "9MiB"], ["--runs", "2"], ["--curve", &missing]] {
+        let alone = [&["curve", "calibrate", "--by", "swap"][..], &option].concat();
+        refused(&alone, 2, "PROGRAM");
+    }
     refused(
         &["curve", "calibrate", "--by", "file", "--size", "1MiB"],
         1,

@@ -58,9 +58,15 @@ pub(crate) enum Beyond {
 /// A small program touches pages in random order, with a quarter of the memory that it needs, and times each page
 /// fault that waits for a device. Half of each page is random, and every second page is written. `gleaner curve
 /// predict --technology FILE` then predicts with these times.
+///
+/// A fault of another program can cost twice as much. With PROGRAM, that program runs once as it is, then with --local,
+/// and the cost is its extra time divided by its page faults. It must read its input from files, and must not need its
+/// earlier output removed. Its standard output is discarded.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner curve calibrate --by zram -o mine.toml
+  gleaner curve calibrate --by zram --curve sort.curve -o mine.toml -- sort -S 512M big
+  gleaner curve calibrate --by swap --local 40MiB --runs 3 -o mine.toml -- sort -S 512M big
   gleaner curve predict sort.curve --local 50% --technology mine.toml
   gleaner curve calibrate --by file --folder /srv   # needs neither root nor swap
 
@@ -74,14 +80,31 @@ pub(crate) struct CalibrateArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Memory that is touched, at least 32MiB.
-    #[arg(long, value_name = "SIZE", value_parser = size_bytes, default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes, default_value = "256MiB", conflicts_with = "program")]
     pub(crate) size: i64,
     /// Duration of the measurement.
-    #[arg(long, value_name = "S", value_parser = seconds, default_value = "5")]
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "5", conflicts_with = "program")]
     pub(crate) seconds: f64,
     /// For --by file: folder for the file, which is removed at the end.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        conflicts_with = "program"
+    )]
     pub(crate) folder: PathBuf,
+    /// For PROGRAM: its local memory, at least 4MiB; a share of the footprint needs --curve.
+    #[arg(long, value_name = "SIZE", value_parser = local, default_value = "50%", requires = "program")]
+    pub(crate) local: Local,
+    /// For PROGRAM: its curve.
+    #[arg(long, value_name = "FILE", requires = "program")]
+    pub(crate) curve: Option<PathBuf>,
+    /// For PROGRAM: runs with --local, whose lowest and highest cost are the range.
+    #[arg(long, value_name = "N", default_value = "1", requires = "program", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+    /// Program whose page faults are timed, and its arguments.
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
 }
 
 /// Origin of the pages that faults read.

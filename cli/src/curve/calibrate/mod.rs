@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! swap, zram: calibrate ─► gleaner-clerk run ─► gleaner curve touch ─► rounds (JSON) ─┐
-//! file:       calibrate ─► rounds ────────────────────────────────────────────────────┴► costs ─► technology (TOML)
+//! file:       calibrate ─► rounds ────────────────────────────────────────────────────┼► costs ─► technology (TOML)
+//! swap, zram: calibrate ─► PROGRAM, gleaner-clerk run ─► PROGRAM ─► extra time ───────┘
 //! ```
 
 mod costs;
 mod pages;
+mod program;
 mod technology;
 mod touching;
 
@@ -25,7 +27,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use technology::MeasuringHost;
+use technology::{MeasuredCosts, MeasuringHost};
 use touching::FaultRound;
 
 /// Least memory that is touched.
@@ -34,11 +36,29 @@ const LEAST_BYTES: i64 = 32 << 20;
 const PROGRAM_BYTES: u64 = 8 << 20;
 /// Part of the pages that is local: one of this many.
 const LOCAL_PART: u64 = 4;
-/// Fewer faults give no mean.
+/// Fewer faults of the program that touches pages give no mean.
 const LEAST_FAULTS: u64 = 100;
 
 pub(super) fn run(args: &CalibrateArgs, output: &mut dyn Write) -> anyhow::Result<()> {
     refuse_folder(args.output.as_deref())?;
+    let (costs, memory) = if args.program.is_empty() {
+        let (costs, memory) = touched(args)?;
+        (MeasuredCosts::Touched(costs), memory)
+    } else {
+        let (costs, memory) = program::measured(args)?;
+        (MeasuredCosts::Program(costs), memory)
+    };
+    let text = technology::file_text(args.by, &memory, &costs, &MeasuringHost::now())?;
+    let Some(to) = &args.output else {
+        return Ok(output.write_all(text.as_bytes())?);
+    };
+    report::write(to, text)?;
+    let summary = summary(&costs, to);
+    Ok(output.write_all(plain(&summary).as_bytes())?)
+}
+
+/// Costs of the program that touches pages, and the kind of memory from which they came.
+fn touched(args: &CalibrateArgs) -> anyhow::Result<(FaultCosts, String)> {
     if args.size < LEAST_BYTES {
         bail!(
             "--size is below {}: too few pages would fault",
@@ -59,15 +79,9 @@ pub(super) fn run(args: &CalibrateArgs, output: &mut dyn Write) -> anyhow::Resul
             (limited_rounds(args, size_bytes)?, kinds)
         }
     };
-    let costs = FaultCosts::of(&rounds).filter(|costs| costs.faults >= LEAST_FAULTS);
+    let costs = FaultCosts::of(&rounds).filter(|costs| costs.times.faults >= LEAST_FAULTS);
     let costs = costs.with_context(|| too_few(args.by, &args.folder))?;
-    let text = technology::file_text(args.by, &memory, &costs, &MeasuringHost::now())?;
-    let Some(to) = &args.output else {
-        return Ok(output.write_all(text.as_bytes())?);
-    };
-    report::write(to, text)?;
-    let summary = summary(&costs, to);
-    Ok(output.write_all(plain(&summary).as_bytes())?)
+    Ok((costs, memory))
 }
 
 /// Touches memory, and writes the rounds as JSON.
@@ -119,23 +133,37 @@ fn too_few(by: FaultSource, folder: &Path) -> String {
     format!("fewer than {LEAST_FAULTS} page faults waited for a device: {remedy}")
 }
 
-fn summary(costs: &FaultCosts, to: &Path) -> String {
+fn summary(costs: &MeasuredCosts, to: &Path) -> String {
     let mut table = gleaner_terminal::table(&["a fault", "mean us", "lowest", "highest"], 1);
+    let times = costs.times();
     for (name, time) in [
-        ("software", costs.software_us),
-        ("latency", costs.latency_us),
+        ("software", times.software_us),
+        ("latency", times.latency_us),
     ] {
         let [mean, low, high] = time.map(|us| format!("{us:.2}"));
         table.add_row([name.to_owned(), mean, low, high]);
     }
+    let faults = thousands(times.faults);
+    let basis = match costs {
+        MeasuredCosts::Touched(costs) => format!(
+            "{faults} faults of {} accesses; half of them took at most {:.1} us, 99 % at most {:.1} us",
+            thousands(costs.accesses),
+            costs.p50_us,
+            costs.p99_us,
+        ),
+        MeasuredCosts::Program(costs) => format!(
+            "{faults} faults of {} with {} local, in {}: {:.2} s, and {:.2} s without a limit",
+            costs.program,
+            Bytes::from(costs.local_bytes),
+            costs.runs(),
+            costs.wall_s,
+            costs.native.wall_s,
+        ),
+    };
     format!(
-        "{}\n\n{} faults of {} accesses; half of them took at most {:.1} us, 99 % at most {:.1} us\n\
+        "{}\n\n{basis}\n\
          The technology is in {}: gleaner curve predict CURVE --local 50% --technology {}\n",
         table.trim_fmt(),
-        thousands(costs.faults),
-        thousands(costs.accesses),
-        costs.p50_us,
-        costs.p99_us,
         to.display(),
         to.display(),
     )

@@ -3,30 +3,21 @@
 mod text;
 
 use super::args::{Beyond, Local, MeasureArgs};
-use super::limited::{ClerkProgram, LEAST_LOCAL_BYTES, LimitedRun};
-use super::native::{self, RunUsage, interrupted};
+use super::limited::LimitedRun;
 use super::predict::technologies;
-use super::shown::local_bytes;
+use super::runs::{ProgramRuns, limit_bytes};
 use super::swaps;
 use crate::tables::plain;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::ValueEnum;
 use gleaner_schemas::curve::{
-    CURVE_VERSION, Curve, FaultBand, LimitedMeasurement, Measurements, NativeRun, Prediction,
+    CURVE_VERSION, Curve, FaultBand, LimitedMeasurement, Measurements, Prediction,
 };
-use gleaner_schemas::units::Bytes;
 use gleaner_simulator::models::{ProgramCurve, Technology, fault_band, predict};
 use gleaner_simulator::references::read_curve;
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most runs of one size that the kernel may kill.
-const MOST_KILLED: u64 = 10;
-
-/// LocalSize of local memory, with the curve's predictions for it.
+/// Size of local memory, with the curve's predictions for it.
 struct LocalSize {
     local_bytes: u64,
     predicted_faults: Option<FaultBand>,
@@ -43,26 +34,17 @@ pub(super) fn run(args: &MeasureArgs, output: &mut dyn Write) -> anyhow::Result<
     let size = |local: &Local| size(*local, curve.as_ref(), technology.as_ref());
     let sizes: Vec<LocalSize> = args.local.iter().map(size).collect::<Result<_, _>>()?;
     swaps::kinds(args.by == Beyond::Zram)?;
-    let clerk = ClerkProgram::find()?;
-    let interrupted = interrupted()?;
-    let program = name(&args.program);
-    if let Some(curve) = curve.as_ref().filter(|curve| curve.program != program) {
-        eprintln!(
-            "gleaner: the curve is of {}, the program is {program}",
-            curve.program
-        );
-    }
-
-    let native = native_run(&args.program, &interrupted)?;
+    let program = ProgramRuns::new(&args.program, curve.as_ref())?;
+    let native = program.native()?;
     let mut measurements = Vec::new();
     for size in sizes {
-        let (runs, killed) = limited_runs(&clerk, args, size.local_bytes, &interrupted)?;
+        let (runs, killed) = program.limited(size.local_bytes, args.runs)?;
         measurements.push(measurement(size, &runs, killed, native.wall_s));
     }
     let mut document = Measurements {
         curve_version: CURVE_VERSION,
         gleaner_version: env!("CARGO_PKG_VERSION").to_owned(),
-        program,
+        program: program.name,
         by: args
             .by
             .to_possible_value()
@@ -85,17 +67,7 @@ fn size(
     curve: Option<&Curve>,
     technology: Option<&Technology>,
 ) -> anyhow::Result<LocalSize> {
-    let local_bytes = match (local, curve) {
-        (_, Some(curve)) => local_bytes(local, curve),
-        (Local::Bytes(bytes), None) => bytes,
-        (Local::Share(_), None) => {
-            bail!("--local has a share of the footprint: give the program's --curve, or a size")
-        }
-    };
-    if local_bytes < LEAST_LOCAL_BYTES {
-        let (local, least) = (Bytes::from(local_bytes), Bytes::from(LEAST_LOCAL_BYTES));
-        bail!("--local is {local}, in which no program can start: take at least {least}");
-    }
+    let local_bytes = limit_bytes(local, curve)?;
     let program = curve.map(ProgramCurve);
     let predicted =
         |technology| program.map(|program| predict(program, technology, local_bytes, 1));
@@ -106,73 +78,6 @@ fn size(
             .transpose()?,
         prediction: technology.and_then(predicted).transpose()?,
     })
-}
-
-/// Name of the program, without folders.
-fn name(program: &[OsString]) -> String {
-    let path = program.first().map(Path::new);
-    let name = path.and_then(Path::file_name).unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-fn native_run(program: &[OsString], interrupted: &AtomicBool) -> anyhow::Result<NativeRun> {
-    let (path, arguments) = program.split_first().context("the program is missing")?;
-    let ended = quiet_run(Command::new(path).args(arguments), interrupted)?;
-    if !ended.status.success() {
-        bail!("without a limit, the program ended with {}", ended.status);
-    }
-    Ok(NativeRun {
-        wall_s: ended.wall_s,
-        cpu_s: ended.cpu_s,
-        peak_bytes: ended.peak_bytes,
-        major_faults_count: ended.major_faults,
-    })
-}
-
-/// Runs of the program that ended by themselves, and the number of those that the kernel killed.
-fn limited_runs(
-    clerk: &ClerkProgram,
-    args: &MeasureArgs,
-    local_bytes: u64,
-    interrupted: &AtomicBool,
-) -> anyhow::Result<(Vec<LimitedRun>, u64)> {
-    let folder = tempfile::tempdir().context("cannot make a folder for reports")?;
-    let local = Bytes::from(local_bytes);
-    let (mut runs, mut killed) = (Vec::new(), 0);
-    while (runs.len() as u64) < u64::from(args.runs) {
-        let report = folder.path().join(format!("{}-{killed}.json", runs.len()));
-        let mut command = clerk.command(local_bytes, Some(&report), &args.program);
-        quiet_run(&mut command, interrupted)?;
-        let run = LimitedRun::read(&report, local_bytes)?;
-        if run.is_killed() {
-            killed += 1;
-            if killed > MOST_KILLED {
-                bail!(
-                    "with {local} the kernel killed the program {killed} times: take more --local"
-                );
-            }
-        } else if run.exit_code == 0 {
-            runs.push(run);
-        } else if run.is_swap_full {
-            bail!("with {local} the program ended since swap was full: attach more swap");
-        } else {
-            bail!(
-                "with {local} the program ended with exit code {}",
-                run.exit_code
-            );
-        }
-    }
-    Ok((runs, killed))
-}
-
-/// Runs a command without input and output; errors of the program are shown.
-fn quiet_run(command: &mut Command, interrupted: &AtomicBool) -> anyhow::Result<RunUsage> {
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let ended = native::run(command, interrupted, |_| ())?;
-    if interrupted.load(Ordering::Relaxed) {
-        bail!("interrupted");
-    }
-    Ok(ended)
 }
 
 fn measurement(
@@ -260,10 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_need_a_curve_for_shares_and_4_mib() {
-        let refused = |local| size(local, None, None).err().unwrap().to_string();
-        assert!(refused(Local::Share(0.5)).contains("--curve"));
-        assert!(refused(Local::Bytes(1 << 20)).contains("at least 4.0 MiB"));
+    fn a_curve_predicts_the_faults_of_a_size() {
         let curve = Curve {
             page_bytes: 4096,
             footprint_pages: 4096,
@@ -272,5 +174,6 @@ mod tests {
         let half = size(Local::Share(0.5), Some(&curve), None).unwrap();
         assert_eq!(half.local_bytes, 8 << 20);
         assert_eq!(half.predicted_faults, Some(FaultBand::default()));
+        assert!(size(Local::Share(0.5), None, None).is_err());
     }
 }
