@@ -67,7 +67,7 @@ impl GlobalMemory {
         let age_ms = u64::try_from(self.now_ms().saturating_sub(last_use_ms)).unwrap_or(0);
         self.step(&mut state, &Event::Read { uid: id }, None);
         let data = state.frames.data(id)?;
-        self.used(state, hash, &data).map(|block| (block, age_ms))
+        self.used(state, hash, data).map(|block| (block, age_ms))
     }
 
     /// Returns true if this host has the block; this is no use of it.
@@ -106,7 +106,7 @@ impl GlobalMemory {
                     let Some(data) = state.frames.data(id) else {
                         return ReadStep::Load;
                     };
-                    let block = self.used(state, hash, &data);
+                    let block = self.used(state, hash, data);
                     return block.map_or(ReadStep::Load, ReadStep::Here);
                 }
                 _ => {}
@@ -120,14 +120,19 @@ impl GlobalMemory {
         &self,
         mut state: std::sync::MutexGuard<'_, State>,
         hash: &Hash,
-        data: &BlockData,
+        data: BlockData,
     ) -> Option<Block> {
-        if let BlockData::Memory(block) = data {
-            state.frames.touch(hash, self.now_ms());
-            return Some(Arc::clone(block));
-        }
+        let slot = match data {
+            BlockData::Memory(block) => {
+                state.frames.touch(hash, self.now_ms());
+                return Some(block);
+            }
+            BlockData::Leased(slot) => slot,
+        };
         drop(state);
-        let block = data.read(hash);
+        let block = slot.read(hash);
+        // The block moves to the service's own memory, from where another one takes its place.
+        drop(slot);
         let mut state = self.lock();
         let lost = match &block {
             Some(block) => state.frames.promote(hash, Arc::clone(block), self.now_ms()),

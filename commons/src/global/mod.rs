@@ -218,12 +218,15 @@ impl GlobalMemory {
         let now_ms = self.now_ms();
         let mut actions = std::mem::take(&mut state.actions);
         state.node.step(event, now_ms, &mut draw, &mut actions);
+        // Blocks that leave make room for the block that arrives; otherwise a third block would lose its place.
+        actions.sort_by_key(|action| matches!(action, Action::Ready { .. } | Action::Store { .. }));
         let (mut consequences, mut lost) = (Vec::new(), Vec::new());
         for action in actions.drain(..) {
             match action {
                 Action::Load { .. } => {} // the caller reads the source if nothing else follows
-                Action::Ready { origin, .. } => {
-                    let is_new = matches!(origin, Origin::Cluster | Origin::Source);
+                Action::Ready { uid, origin } => {
+                    let is_new = matches!(origin, Origin::Cluster | Origin::Source)
+                        && state.node.pages().get(uid).is_some();
                     if let Some((hash, block)) = arriving.filter(|_| is_new) {
                         let block = Arc::clone(block);
                         lost.extend(state.frames.add_used(hash, block, now_ms));

@@ -7,10 +7,11 @@ mod returns;
 mod rounds;
 
 use super::mounted::assert_equal;
-use super::stage::{LARGE, LARGE_BLOCKS, Stage};
+use super::stage::{BLOCK, LARGE, LARGE_BLOCKS, Stage};
 use deployment::{LONG_TIMEOUTS, OWN_BLOCKS, RecruitedFleet};
 use gleaner_harness::{Random, wait_for};
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
 
@@ -84,6 +85,25 @@ fn blocks_are_found_in_others_leases(policy: &str) {
         assert_eq!(peers, 2, "the last members stay");
         assert_equal(&host.point, &deployment.stage.input());
     }
+}
+
+/// Moves a block from a full lease to the service's own memory, from where another block takes its place.
+#[test]
+fn a_used_block_leaves_its_place_in_a_full_lease_to_another_one() {
+    let holds = ["0B", "8MiB"];
+    let keys = format!("policy = \"hash\"\n{LONG_TIMEOUTS}");
+    let deployment = RecruitedFleet::start(Stage::new(&mut Random::new()), &holds, &keys);
+    deployment.wait_until_joined(&holds);
+    let host = &deployment.hosts[1];
+    assert_equal(&host.point, &deployment.stage.input());
+    let file = File::open(host.point.join(LARGE)).unwrap();
+    // The blocks that were read last are in memory, the others in the lease.
+    for block in (0..LARGE_BLOCKS).chain((0..LARGE_BLOCKS).rev()) {
+        file.read_exact_at(&mut [0], block * BLOCK as u64).unwrap();
+    }
+    let (used, leased) = ("leased_used_bytes", "leased_bytes");
+    assert_eq!(host.global(used), host.global(leased), "the lease is full");
+    assert_eq!(host.global("lost_blocks_count"), 0);
 }
 
 #[test]
