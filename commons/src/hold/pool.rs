@@ -6,7 +6,7 @@ use crate::store::Block;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 
 /// Most blocks that wait to be written to a lease; further ones find no place.
@@ -27,7 +27,7 @@ pub struct PoolCounters {
 /// Slots of all leases.
 pub struct LeasePool {
     leases: Mutex<Vec<Arc<BlockLease>>>,
-    unwritten: SyncSender<Arc<Slot>>,
+    unwritten: SyncSender<Weak<Slot>>,
 }
 
 impl LeasePool {
@@ -64,7 +64,7 @@ impl LeasePool {
             .filter_map(|lease| Slot::take(lease, Arc::clone(block)));
         let slot = Arc::new(taken.next()?);
         drop(leases);
-        self.unwritten.try_send(Arc::clone(&slot)).ok()?;
+        self.unwritten.try_send(Arc::downgrade(&slot)).ok()?;
         Some(slot)
     }
 
@@ -98,10 +98,10 @@ impl LeasePool {
     }
 }
 
-fn write_until_end(waiting: &Receiver<Arc<Slot>>) {
+fn write_until_end(waiting: &Receiver<Weak<Slot>>) {
     while let Ok(slot) = waiting.recv() {
-        // A block that has left meanwhile needs no place.
-        if Arc::strong_count(&slot) > 1 {
+        // The slot of a block that has left meanwhile is free for another one.
+        if let Some(slot) = slot.upgrade() {
             slot.write();
         }
     }
