@@ -11,9 +11,9 @@ const READ_AHEAD: &str = "/proc/sys/vm/page-cluster";
 
 /// Costs of a fault, and the program whose faults they are.
 pub(super) enum MeasuredCosts {
-    /// Of calibrate's own program.
+    /// Costs with calibrate's own program, which touches pages.
     Touched(FaultCosts),
-    /// Of a user's program.
+    /// Costs with a program of the user.
     Program(ProgramCosts),
 }
 

@@ -5,7 +5,8 @@ use gleaner_policy::global::NodeId;
 use gleaner_policy::global::prefetch::{PrefetchStage, prefetch};
 
 impl Cluster<'_> {
-    /// Prefetches the host and the page of the next event, and the hosts of those after it, while the present one is handled.
+    /// Prefetches the host and the page of the next event, and the hosts and index lines of the two after it, while the
+    /// present one is handled.
     pub(super) fn prefetch_next(&self) {
         for (place, event) in self.queue.peek_several().enumerate() {
             let stage = match place {
