@@ -85,7 +85,7 @@ __attribute__((constructor)) static void choose_version(void)
 
 /* --- Files -------------------------------------------------------------------------------------------------- */
 
-#define MAGIC "GLNRREC1"
+#define MAGIC "GLNRREC2"
 enum {
 	PLACES = 32,
 	HINTS = 4096,
@@ -98,8 +98,8 @@ enum {
 };
 /* Kinds of records. EXCHANGE: a page enters and another leaves. WINDOWS: `enter` windows of instructions have passed.
  * TOUCH: first reference in a window to a page of the list. MORE: `enter` × 65,536 further references to the page that
- * leaves in the next record. */
-enum { EXCHANGE, ENTER, LEAVE, TOUCH, WINDOWS, MORE };
+ * leaves in the next record. FREE: `leave` pages from `enter` on are freed. */
+enum { EXCHANGE, ENTER, LEAVE, TOUCH, WINDOWS, MORE, FREE };
 
 /* Counters of all processes. */
 struct control {
@@ -172,6 +172,7 @@ struct list {
 	unsigned files;
 	bool is_lost;
 	struct cache data, code, second;
+	uint64_t remapped[3]; /* arguments of the thread's last mremap */
 };
 /* Accesses by QEMU's number for their kind, and lists by thread: all that the callback of an access reads, at one
  * address that it gets as an argument. QEMU keeps the layout of the number for itself, so it is asked for all numbers
@@ -264,7 +265,7 @@ static struct place *oldest(struct list *list)
 	return oldest;
 }
 
-/* Records that a page leaves the list, for one that enters (EXCHANGE) or at the end (LEAVE). */
+/* Records that a page leaves the list, for one that enters (EXCHANGE), or alone (LEAVE). */
 static void record_leaving(struct list *list, unsigned vcpu, unsigned kind, uint64_t enter, const struct place *place)
 {
 	uint64_t leaves = place->key & ~UNTOUCHED, count = place->count[LOAD] + place->count[STORE];
@@ -325,6 +326,26 @@ static void flush(struct list *list, unsigned vcpu)
 		place->used = UINT64_MAX;
 	}
 	empty(list);
+}
+
+static uint64_t pages_of(uint64_t bytes)
+{
+	return (bytes >> PAGE_SHIFT) + (bytes % (1 << PAGE_SHIFT) != 0);
+}
+
+/* Frees pages: the program no longer has them, or they are zeroes from now on. Other threads' lists keep them. */
+static void free_pages(struct list *list, unsigned vcpu, uint64_t address, uint64_t bytes)
+{
+	uint64_t first = address >> PAGE_SHIFT, count = pages_of(bytes);
+	if (address % (1 << PAGE_SHIFT) || !count || first >> PAGE_BITS || count >> PAGE_BITS)
+		return;
+	for (struct place *place = list->places; place < list->places + PLACES; place++) {
+		if (place->key == NO_PAGE || (place->key & ~UNTOUCHED) - first >= count)
+			continue;
+		record_leaving(list, vcpu, LEAVE, 0, place);
+		*place = (struct place){ .key = NO_PAGE };
+	}
+	record(list, vcpu, FREE, first, count, 0, 0);
 }
 
 /* Adds the instructions that QEMU has counted to the only thread's list. */
@@ -535,6 +556,8 @@ static void end_process(plugin_id id, void *data)
 	for (unsigned vcpu = 0; vcpu < lists_end; vcpu++)
 		if (shared.lists[vcpu])
 			end_thread(id, vcpu);
+	if (lists_end && control->processes > 1) /* for the others */
+		free_pages(shared.lists[0], 0, 0, ((1ull << PAGE_BITS) - 1) << PAGE_SHIFT);
 	atomic_fetch_add(&control->ended, 1);
 }
 
@@ -559,32 +582,69 @@ static void begin_child(void)
 	}
 }
 
-/* Numbers of execve and execveat, by which a process leaves the emulation, and of clone. QEMU lacks clone3. */
-static int64_t exec_numbers[2], clone_number;
+/* Numbers of system calls: x86-64's, and those of all newer architectures. A process leaves the emulation by execve and
+ * execveat. QEMU lacks clone3. */
+struct calls {
+	int64_t map, unmap, remap, advise, brk, clone, exec, exec_at;
+};
+static const struct calls X86_64 = { 9, 11, 25, 28, 12, 56, 59, 322 };
+static const struct calls NEWER = { 222, 215, 216, 233, 214, 220, 221, 281 };
+static struct calls calls;
+static uint64_t program_break;
 
 static bool is_exec(int64_t number)
 {
-	return number == exec_numbers[0] || number == exec_numbers[1];
+	return number == calls.exec || number == calls.exec_at;
 }
 
 static void call(plugin_id id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		 uint64_t f, uint64_t g, uint64_t h)
 {
-	(void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+	(void)e, (void)f, (void)g, (void)h;
+	struct list *list = shared.lists[vcpu];
 	/* QEMU runs a vfork as a fork. */
-	if (number == clone_number && (a & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
-		count_by_calls(shared.lists[vcpu]);
+	if (number == calls.clone && (a & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+		count_by_calls(list);
+	if (number == calls.unmap || (number == calls.map && d & MAP_FIXED) ||
+	    (number == calls.advise && (c == MADV_DONTNEED || c == MADV_FREE)))
+		free_pages(list, vcpu, a, b);
+	if (number == calls.remap)
+		memcpy(list->remapped, (uint64_t[]){ a, b, c }, sizeof list->remapped);
 	if (!is_exec(number))
 		return;
 	end_thread(id, vcpu);
 	atomic_fetch_add(&control->replaced, 1);
 }
 
+/* After mremap: the former place of pages that were moved, and the contents of their new place before; or the end that
+ * was cut off. Pages that were moved are new ones. */
+static void free_remapped(struct list *list, unsigned vcpu, uint64_t to)
+{
+	uint64_t from = list->remapped[0], before = list->remapped[1], now = list->remapped[2];
+	if (to != from) {
+		free_pages(list, vcpu, from, before);
+		free_pages(list, vcpu, to, now);
+	} else if (now < before) {
+		uint64_t kept = pages_of(now) << PAGE_SHIFT;
+		if (kept < before)
+			free_pages(list, vcpu, to + kept, before - kept);
+	}
+}
+
 static void answer(plugin_id id, unsigned vcpu, int64_t number, int64_t result)
 {
-	(void)id, (void)vcpu, (void)result;
+	(void)id;
+	struct list *list = shared.lists[vcpu];
 	if (is_exec(number))
 		atomic_fetch_sub(&control->replaced, 1);
+	if (number == calls.remap && (result >= 0 || result < -4095)) /* an errno is at most 4095 */
+		free_remapped(list, vcpu, result);
+	if (number == calls.brk) {
+		uint64_t kept = pages_of(result) << PAGE_SHIFT;
+		if (kept < program_break)
+			free_pages(list, vcpu, kept, program_break - kept);
+		program_break = result;
+	}
 }
 
 static int refuse(const char *fault, const char *detail)
@@ -632,10 +692,7 @@ EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int
 		return refuse("only programs are recorded, no systems: ", info->target_name);
 	if (cache_bytes && (cache_bytes & (cache_bytes - 1) || cache_bytes < 4096 || cache_bytes > 1ull << 32))
 		return refuse("misses_of= is no power of two from 4096 to 4294967296", "");
-	bool is_x86 = !strcmp(info->target_name, "x86_64");
-	exec_numbers[0] = is_x86 ? 59 : 221; /* 221, 281: all newer architectures */
-	exec_numbers[1] = is_x86 ? 322 : 281;
-	clone_number = is_x86 ? 56 : 220;
+	calls = strcmp(info->target_name, "x86_64") ? NEWER : X86_64;
 	is_counted_by_qemu = qemu_plugin_register_vcpu_tb_exec_inline && !has_code && !cache_bytes;
 	describe_accesses();
 	if (begin_control() || pthread_atfork(NULL, NULL, begin_child))

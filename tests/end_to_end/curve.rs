@@ -33,13 +33,14 @@ impl Recorded {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Curve of the program, which runs in this way, and the output of `gleaner curve record`.
+    /// Curve of the program with these words as its arguments, and the output of `gleaner curve record`.
     #[track_caller]
     fn curve(&self, how: &str, options: &[&str]) -> (Value, String) {
         let (file, program) = (self.path("curve"), self.program.display().to_string());
         let mut args = vec!["curve", "record", "-o", file.as_str()];
         args.extend(options);
-        args.extend(["--", program.as_str(), how]);
+        args.extend(["--", program.as_str()]);
+        args.extend(how.split(' '));
         let output = told(&args);
         (json(&told(&["curve", "show", &file, "--json"])), output)
     }
@@ -168,6 +169,32 @@ fn programs_that_close_fork_and_have_threads_are_whole() {
             output.contains("program: ") && !output.contains("cut"),
             "{output}"
         );
+    }
+}
+
+/// Each way frees 1 MiB four times, between two uses of another MiB. Freed pages are not fetched again, and make room.
+#[test]
+fn freed_memory_costs_no_faults() {
+    let recorded = Recorded::new();
+    for how in [
+        "discard",
+        "unmap",
+        "replace",
+        "break",
+        "shrink",
+        "move",
+        "fork-and-end",
+    ] {
+        let (curve, _) = recorded.curve(&format!("free {how}"), &["--native-s", "0.01"]);
+        let points = faults(&curve);
+        let at_most = |pages: u64| {
+            let fitting = points.iter().rev().find(|(memory, _)| *memory <= pages);
+            fitting.unwrap().1
+        };
+        // Less than one MiB: the first MiB is fetched again. More than two: nothing is.
+        let (little, enough) = (at_most(250), at_most(650));
+        assert!((256..350).contains(&little), "{how}: {little}");
+        assert!(enough < 50, "{how}: {enough}");
     }
 }
 

@@ -126,7 +126,7 @@ pub fn predict(
         bound_by,
         sentence: String::new(),
     };
-    prediction.sentence = sentence(&prediction, technology);
+    prediction.sentence = sentence(&curve.program, &prediction, technology);
     Ok(prediction)
 }
 
@@ -233,7 +233,7 @@ fn by_line(
 }
 
 /// The prediction in one sentence, with what it rests on.
-fn sentence(prediction: &Prediction, technology: &Technology) -> String {
+fn sentence(program: &str, prediction: &Prediction, technology: &Technology) -> String {
     let local = Bytes::from(prediction.local_bytes);
     let percent = |slowdown: f64| (slowdown - 1.0) * 100.0;
     let number = |percent: f64| match percent {
@@ -241,7 +241,16 @@ fn sentence(prediction: &Prediction, technology: &Technology) -> String {
         large => format!("{large:.0}"),
     };
     let rests_on = match technology.evidence {
-        Evidence::Measured => format!("measured: {}", technology.source),
+        Evidence::Measured => match &technology.program {
+            // A fault's cost differs by program.
+            Some(other) if other != program => {
+                format!(
+                    "measured with {other}, not with {program}: {}",
+                    technology.source
+                )
+            }
+            _ => format!("measured: {}", technology.source),
+        },
         Evidence::Paper => "figures of a paper, not measured here".to_owned(),
         Evidence::Assumed => "assumed figures, not measured here".to_owned(),
     };

@@ -18,6 +18,8 @@ pub struct Technology {
     pub evidence: Evidence,
     /// Source of the figures, or the host on which they were measured.
     pub source: String,
+    /// Name of the program with which the figures were measured; absent if they belong to no program.
+    pub program: Option<String>,
     /// Unit of an access.
     pub granularity: Granularity,
     /// Bytes of a cache line; only for lines.

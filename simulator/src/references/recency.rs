@@ -4,6 +4,11 @@
 //! Each reference gets a time stamp, and one bit per stamp says whether a later reference to the same page has
 //! replaced it. A Fenwick tree over the words of these bits counts the pages that were referenced since a stamp.
 //! When the stamps are used up, they are renumbered without those that were replaced.
+//!
+//! The place of a freed page is a hole: an unused page in every memory that had the freed page. A page that comes from
+//! below the highest hole fills it. In memories that had this page, the place from which it came is unused instead.
+
+use std::collections::BinaryHeap;
 
 /// Pages by recency. Pages are dense numbers from 0.
 #[derive(Debug)]
@@ -12,17 +17,22 @@ pub(super) struct Recency {
     newest: Vec<u64>,
     /// Fenwick tree over the words of `newest`, from index 1: numbers of set bits.
     tree: Vec<u32>,
-    /// Page of each stamp.
+    /// Page of each stamp, or [`HOLE`].
     pages: Vec<u32>,
     /// Stamp of each page, or [`ABSENT`].
     stamps: Vec<u32>,
+    /// Stamps of the holes.
+    holes: BinaryHeap<u32>,
     /// Stamp of the next reference.
     next: usize,
+    /// Number of pages and holes.
     len: u32,
 }
 
 /// Stamp of a page that is not in the order.
 const ABSENT: u32 = u32::MAX;
+/// Place of a freed page, in place of the page.
+pub(super) const HOLE: u32 = u32::MAX;
 /// Number of pages from which on stamps would not fit into 32 bits.
 pub(super) const MOST_PAGES: u32 = 1 << 30;
 /// Least number of words of stamps.
@@ -36,6 +46,7 @@ impl Default for Recency {
             tree: Vec::new(),
             pages: Vec::new(),
             stamps: Vec::new(),
+            holes: BinaryHeap::new(),
             next: 0,
             len: 0,
         };
@@ -45,28 +56,67 @@ impl Default for Recency {
 }
 
 impl Recency {
-    /// Number of pages in the order.
+    /// Number of pages and holes in the order.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
-    /// Removes a page, and returns its position before, from 1 for the page referenced last. `None` if the page is
-    /// not in the order.
+    /// Removes a page that will be the one referenced last, and returns its position before, from 1 for the page
+    /// referenced last. If a hole is above it, the hole is filled, and the page leaves one. `None` if the page is not
+    /// in the order; it then fills the highest hole.
     #[inline]
     pub(super) fn take(&mut self, page: u32) -> Option<u32> {
+        let Some((stamp, position)) = self.place(page) else {
+            if let Some(hole) = self.holes.pop() {
+                self.remove(hole);
+            }
+            return None;
+        };
+        self.stamps[page as usize] = ABSENT;
+        match self.holes.peek().copied() {
+            Some(hole) if hole > stamp => {
+                self.holes.pop();
+                self.remove(hole);
+                self.leave_hole(stamp);
+            }
+            _ => self.remove(stamp),
+        }
+        Some(position)
+    }
+
+    /// Makes a hole of a page's place, and returns its position as [`Self::take`] does.
+    pub(super) fn free(&mut self, page: u32) -> Option<u32> {
+        let (stamp, position) = self.place(page)?;
+        self.stamps[page as usize] = ABSENT;
+        self.leave_hole(stamp);
+        Some(position)
+    }
+
+    /// Stamp and position of a page.
+    #[inline]
+    fn place(&self, page: u32) -> Option<(u32, u32)> {
         let stamp = *self.stamps.get(page as usize)?;
         if stamp == ABSENT {
             return None;
         }
-        self.stamps[page as usize] = ABSENT;
         let (word, bit) = (stamp as usize / WORD_BITS, stamp as usize % WORD_BITS);
-        let bits = self.newest[word];
-        let earlier = (bits & ((1 << bit) - 1)).count_ones() + self.in_words_before(word);
-        self.newest[word] = bits & !(1 << bit);
+        let bits_before = self.newest[word] & ((1 << bit) - 1);
+        let earlier = bits_before.count_ones() + self.in_words_before(word);
+        Some((stamp, self.len - earlier))
+    }
+
+    #[inline]
+    fn remove(&mut self, stamp: u32) {
+        let (word, bit) = (stamp as usize / WORD_BITS, stamp as usize % WORD_BITS);
+        self.newest[word] &= !(1 << bit);
         self.add(word, u32::MAX); // 1 less
-        let position = self.len - earlier;
         self.len -= 1;
-        Some(position)
+    }
+
+    #[cold]
+    fn leave_hole(&mut self, stamp: u32) {
+        self.pages[stamp as usize] = HOLE;
+        self.holes.push(stamp);
     }
 
     /// Adds a page, which must not be in the order, as the one referenced last.
@@ -87,7 +137,7 @@ impl Recency {
         self.len += 1;
     }
 
-    /// Pages of the order, the one referenced longest ago first.
+    /// Pages and holes of the order, the one referenced longest ago first.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = u32> {
         let stamps = 0..self.next;
         let is_newest =
@@ -121,8 +171,13 @@ impl Recency {
     fn renumber(&mut self) {
         let order: Vec<u32> = self.oldest_first().collect();
         let words = (2 * order.len() / WORD_BITS + 1).max(LEAST_WORDS);
+        self.holes.clear();
         for (stamp, page) in order.iter().enumerate() {
-            self.stamps[*page as usize] = stamp as u32; // fewer than before
+            let stamp = stamp as u32; // fewer than before
+            match *page {
+                HOLE => self.holes.push(stamp),
+                page => self.stamps[page as usize] = stamp,
+            }
         }
         self.next = order.len();
         self.newest = vec![0; words];

@@ -58,6 +58,19 @@ impl Objects {
         }
     }
 
+    /// Number of the object, if it has one.
+    #[must_use]
+    pub fn get(&self, object: u64) -> Option<u32> {
+        let number = self.slots[self.place(object)].number;
+        (number != u32::MAX).then_some(number)
+    }
+
+    /// All objects with their numbers, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        let used = self.slots.iter().filter(|slot| slot.number != u32::MAX);
+        used.map(|slot| (slot.object, slot.number))
+    }
+
     /// Appends the numbers of `objects` to `numbers`, in order. Returns false if no numbers are left;
     /// `numbers` then ends there. The memory accesses of several look-ups overlap, which is faster than
     /// calling [`Objects::number`] for each object.
@@ -145,6 +158,10 @@ mod tests {
             let numbers: Vec<u32> = objects.iter().map(|object| one_by_one.number(*object).unwrap()).collect();
             prop_assert_eq!(&numbers, &expected);
             prop_assert_eq!(one_by_one.len() as usize, map.len());
+            prop_assert_eq!(one_by_one.iter().collect::<HashMap<u64, u32>>(), map.clone());
+            for object in objects.iter().flat_map(|object| [*object, object.wrapping_add(1)]) {
+                prop_assert_eq!(one_by_one.get(object), map.get(&object).copied());
+            }
             let (mut together, mut numbers) = (Objects::default(), Vec::new());
             prop_assert!(together.number_all(&objects, &mut numbers));
             prop_assert_eq!(numbers, expected);

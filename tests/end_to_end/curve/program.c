@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES = 4 << 20, THREADS = 8 };
-static uint32_t numbers[1 << 20];
-static char parts[THREADS][1 << 20];
+enum { BYTES = 4 << 20, PART = 1 << 20, PARTS = BYTES / PART, THREADS = 8 };
+static _Alignas(4096) uint32_t numbers[1 << 20];
+static _Alignas(4096) char parts[THREADS][PART];
 
 /* Writes all of the 4 MiB, then reads and writes at random places. */
 static uint64_t walk(int rounds)
@@ -48,14 +49,57 @@ static uint64_t sample(void)
 	return sum;
 }
 
+static char *fill_part(char *part)
+{
+	for (size_t i = 0; i < PART; i += 512)
+		((volatile char *)part)[i]++;
+	return part;
+}
+
+static char *new_part(void)
+{
+	return fill_part(mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+/* Fills a part, and then, four times, another part that is freed. Then fills the first one again. */
+static void fill_and_free(const char *how)
+{
+	fill_part(parts[0]);
+	for (int i = 0; i < PARTS; i++) {
+		char *part = (char *)numbers + i * PART;
+		if (!strcmp(how, "discard")) {
+			madvise(fill_part(part), PART, MADV_DONTNEED);
+		} else if (!strcmp(how, "unmap")) {
+			munmap(fill_part(part), PART);
+		} else if (!strcmp(how, "replace")) {
+			mmap(fill_part(part), PART, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		} else if (!strcmp(how, "break")) {
+			fill_part(sbrk(PART));
+			sbrk(-PART);
+		} else if (!strcmp(how, "shrink")) {
+			munmap(mremap(new_part(), PART, 4096, 0), 4096);
+		} else if (!strcmp(how, "move")) {
+			part = mremap(new_part(), PART, PART, MREMAP_MAYMOVE | MREMAP_FIXED, parts[1]);
+			munmap(fill_part(part), PART);
+		} else if (!strcmp(how, "fork-and-end")) {
+			pid_t child = fork();
+			if (!child) {
+				fill_part(part);
+				exit(0);
+			}
+			waitpid(child, NULL, 0);
+		}
+	}
+	fill_part(parts[0]);
+}
+
 static pthread_barrier_t all_run;
 
 static void *fill(void *part)
 {
 	pthread_barrier_wait(&all_run);
 	for (int round = 0; round < 3; round++)
-		for (size_t i = 0; i < sizeof parts[0]; i += 512)
-			((volatile char *)part)[i]++;
+		fill_part(part);
 	return NULL;
 }
 
@@ -63,6 +107,10 @@ int main(int count, char **arguments)
 {
 	const char *how = count > 1 ? arguments[1] : "walk";
 	pthread_t threads[THREADS];
+	if (count > 2 && !strcmp(how, "free")) {
+		fill_and_free(arguments[2]);
+		return 0;
+	}
 	if (!strcmp(how, "close"))
 		syscall(SYS_close_range, 3, ~0u, 0);
 	if (!strcmp(how, "fork")) {

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 /// Run a program with less local memory, and compare it with its curve's prediction.
 ///
-/// The program runs once as it is, then with each size of local memory, by `gleaner-clerk run`. It must read its input
-/// from files, and must not need its earlier output removed. Its standard output is discarded. A run that the kernel
-/// kills for lack of memory is repeated and counted.
+/// The program runs as it is, then with each size of local memory, by `gleaner-clerk run`, --runs times each. It must
+/// read its input from files, and must not need its earlier output removed. Its standard output is discarded. A run
+/// that the kernel kills for lack of memory is repeated and counted.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner curve measure --local 60MiB,40MiB -- sort -S 512M big
@@ -33,7 +33,7 @@ pub(crate) struct MeasureArgs {
     /// Technology for the predicted duration: a name, or a file that ends in .toml (`gleaner curve calibrate`).
     #[arg(long, value_name = "NAME", requires = "curve")]
     pub(crate) technology: Option<String>,
-    /// Runs with each size; their medians are shown.
+    /// Runs without a limit, and with each size; their medians are shown.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
     /// Print one JSON document.
@@ -59,8 +59,8 @@ pub(crate) enum Beyond {
 /// fault that waits for a device. Half of each page is random, and every second page is written. `gleaner curve
 /// predict --technology FILE` then predicts with these times.
 ///
-/// A fault of another program can cost twice as much. With PROGRAM, that program runs once as it is, then with --local,
-/// and the cost is its extra time divided by its page faults. It must read its input from files, and must not need its
+/// A fault of another program can cost twice as much. With PROGRAM, that program runs as it is, then with --local,
+/// --runs times each, and the cost is its extra time divided by its page faults. It must read its input from files, and must not need its
 /// earlier output removed. Its standard output is discarded.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -99,7 +99,8 @@ pub(crate) struct CalibrateArgs {
     /// For PROGRAM: its curve.
     #[arg(long, value_name = "FILE", requires = "program")]
     pub(crate) curve: Option<PathBuf>,
-    /// For PROGRAM: runs with --local, whose lowest and highest cost are the range.
+    /// For PROGRAM: runs without a limit, of which the median counts, and with --local, whose lowest and highest cost are
+    /// the range.
     #[arg(long, value_name = "N", default_value = "1", requires = "program", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
     /// Program whose page faults are timed, and its arguments.

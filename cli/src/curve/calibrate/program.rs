@@ -41,7 +41,7 @@ pub(super) fn measured(args: &CalibrateArgs) -> anyhow::Result<(ProgramCosts, St
     let local_bytes = limit_bytes(args.local, curve.as_ref())?;
     let kinds = swaps::kinds(args.by == FaultSource::Zram)?;
     let program = ProgramRuns::new(&args.program, curve.as_ref())?;
-    let native = program.native()?;
+    let native = program.native(args.runs)?;
     let (limited, _) = program.limited(local_bytes, args.runs)?;
     let costs = ProgramCosts::of(program.name, local_bytes, native, &limited)?;
     Ok((costs, kinds))

@@ -24,6 +24,8 @@ struct TechnologyFile {
     about: String,
     evidence: &'static str,
     source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
     granularity: &'static str,
     software_us: [f64; 3],
     latency_us: [f64; 3],
@@ -45,6 +47,14 @@ impl MeasuredCosts {
         match self {
             Self::Touched(costs) => &costs.times,
             Self::Program(costs) => &costs.times,
+        }
+    }
+
+    /// Name of the user's program.
+    fn program(&self) -> Option<&str> {
+        match self {
+            Self::Touched(_) => None,
+            Self::Program(costs) => Some(&costs.program),
         }
     }
 
@@ -102,13 +112,13 @@ pub(super) fn file_text(
     };
     let read_ahead = host.read_ahead_pages.filter(|_| by != FaultSource::File);
     let read_ahead = read_ahead.map(|pages| format!(", read-ahead of {pages} pages"));
-    let user = match costs {
-        MeasuredCosts::Touched(_) => String::new(),
-        MeasuredCosts::Program(costs) => format!(" with {}", costs.program),
-    };
+    let with = costs.program().map(|program| format!(" with {program}"));
     let file = TechnologyFile {
         label,
-        about: format!("Pages {of}, on {memory}, as measured{user}"),
+        about: format!(
+            "Pages {of}, on {memory}, as measured{}",
+            with.unwrap_or_default()
+        ),
         evidence: "measured",
         source: format!(
             "gleaner curve calibrate --by {name} on {}, Linux {}, {memory}{}: {}",
@@ -117,6 +127,7 @@ pub(super) fn file_text(
             read_ahead.unwrap_or_default(),
             costs.measurement(),
         ),
+        program: costs.program().map(str::to_owned),
         granularity: "page",
         software_us: costs.times().software_us.map(rounded),
         latency_us: costs.times().latency_us.map(rounded),
@@ -183,6 +194,7 @@ mod tests {
             (technology.latency_us.value, technology.latency_us.high),
             (0.0, 0.1)
         );
+        assert_eq!(technology.program, None);
         assert!(!parsed(FaultSource::File).source.contains("read-ahead"));
         let now = MeasuringHost::now();
         assert!(now.date.starts_with("20") && !now.kernel.is_empty());
@@ -214,6 +226,7 @@ mod tests {
             of_three.about,
             "Pages in swap, on zram, as measured with per\"l"
         );
+        assert_eq!(of_three.program.as_deref(), Some("per\"l"));
         assert_eq!(of_three.evidence, Evidence::Measured);
         assert_eq!(of_three.software_us.unwrap().high, 6.0);
         assert!(text(1).starts_with("# By gleaner") && text(1).contains("mean of a run.\n"));

@@ -35,7 +35,7 @@ pub(super) fn run(args: &MeasureArgs, output: &mut dyn Write) -> anyhow::Result<
     let sizes: Vec<LocalSize> = args.local.iter().map(size).collect::<Result<_, _>>()?;
     swaps::kinds(args.by == Beyond::Zram)?;
     let program = ProgramRuns::new(&args.program, curve.as_ref())?;
-    let native = program.native()?;
+    let native = program.native(args.runs)?;
     let mut measurements = Vec::new();
     for size in sizes {
         let (runs, killed) = program.limited(size.local_bytes, args.runs)?;

@@ -96,6 +96,33 @@ fn a_sentence_says_what_it_rests_on() {
 }
 
 #[test]
+fn costs_of_another_program_are_said_to_be_its() {
+    let curve = Curve {
+        program: "sort".to_owned(),
+        ..curve(200_000)
+    };
+    for (program, said) in [
+        (None, "measured: by gleaner"),
+        (Some("sort"), "measured: by gleaner"),
+        (
+            Some("perl"),
+            "measured with perl, not with sort: by gleaner",
+        ),
+    ] {
+        let measured = Technology {
+            evidence: Evidence::Measured,
+            source: "by gleaner curve calibrate".to_owned(),
+            program: program.map(str::to_owned),
+            ..technology("tcp-25gbe")
+        };
+        let sentence = predict(ProgramCurve(&curve), &measured, HALF_BYTES, 1)
+            .unwrap()
+            .sentence;
+        assert!(sentence.contains(said), "{sentence}");
+    }
+}
+
+#[test]
 fn a_band_of_faults_reaches_to_85_percent_of_the_memory() {
     // The points 32: 300 and 500: 100 are joined by a line; 425 pages lie 75 / 468 before its end.
     let band = fault_band(ProgramCurve(&curve(100)), HALF_BYTES).unwrap();

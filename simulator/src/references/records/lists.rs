@@ -45,6 +45,14 @@ impl Lists {
         *lists = lists.saturating_add(1);
     }
 
+    /// Frees a page. A page in a list stays: the thread that frees it takes it out of its own list before.
+    pub(super) fn free(&mut self, page: u32) {
+        let lists = self.in_lists.get(page as usize);
+        if lists.is_none_or(|lists| *lists == 0) {
+            self.stack.free(page, self.pages);
+        }
+    }
+
     /// Takes a page out of a list. Returns false if it is in none.
     #[inline]
     pub(super) fn leave(&mut self, page: u32, is_written: bool) -> bool {

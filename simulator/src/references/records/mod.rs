@@ -21,7 +21,7 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Instructions of a window: `WINDOW_INSTRUCTIONS`.
 const WINDOW_INSTRUCTIONS: u64 = 1 << 20;
 /// First bytes of every file of the recorder.
-const MAGIC: &[u8; 8] = b"GLNRREC1";
+const MAGIC: &[u8; 8] = b"GLNRREC2";
 
 #[cfg(test)]
 mod tests;

@@ -64,7 +64,8 @@ impl<W: Write> Order<'_, W> {
             }
             Kind::Enter => self.enter(process, record)?,
             Kind::Leave => self.leave(thread, process, record)?,
-            Kind::Touch => {}
+            // An order has no freed pages.
+            Kind::Touch | Kind::Free => {}
             Kind::Windows => {
                 let instructions = record.enters.saturating_mul(WINDOW_INSTRUCTIONS);
                 let written = self.writer.instructions(instructions);

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | 0 | 28-63 | page that enters, or a number |
 //! | 0 | 0-27 | sequence, low bits |
-//! | 1 | 28-63 | page that leaves |
+//! | 1 | 28-63 | page that leaves, or a number |
 //! | 1 | 20-27 | sequence, high bits |
 //! | 1 | 17-19 | kind |
 //! | 1 | 16 | the page that leaves was written |
@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Exchange,
     /// A page enters the list, which had room.
     Enter,
-    /// A page leaves the list, at the end of a thread.
+    /// A page leaves the list, because it is freed or the thread ends.
     Leave,
     /// First reference in a window to a page of the list.
     Touch,
@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Windows,
     /// References, in units of 65,536, to the page that leaves in the thread's next record.
     More,
+    /// Pages from `enters` on are freed; `leaves` is their number.
+    Free,
 }
 
 /// Record of one page that enters a thread's list.
@@ -36,9 +38,9 @@ pub(super) struct Record {
     /// Order among the records of all threads.
     pub(super) sequence: u64,
     pub(super) kind: Kind,
-    /// Page that enters or is touched; for [`Kind::Windows`] and [`Kind::More`], their number.
+    /// Page that enters or is touched, or the first one that is freed; for [`Kind::Windows`] and [`Kind::More`], their number.
     pub(super) enters: u64,
-    /// Page that leaves.
+    /// Page that leaves; for [`Kind::Free`], a number.
     pub(super) leaves: u64,
     pub(super) is_written: bool,
     /// References to the page that leaves while it was in the list, modulo 65,536.
@@ -58,6 +60,7 @@ impl Record {
             3 => Kind::Touch,
             4 => Kind::Windows,
             5 => Kind::More,
+            6 => Kind::Free,
             _ => return None,
         };
         Some(Self {
@@ -103,10 +106,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_record_is_read_as_it_was(
-            sequence in 0u64..1 << 36, kind in 0u8..6, enters in 0u64..1 << 36, leaves in 0u64..1 << 36,
+            sequence in 0u64..1 << 36, kind in 0u8..7, enters in 0u64..1 << 36, leaves in 0u64..1 << 36,
             is_written: bool, references in 0u64..1 << 16,
         ) {
-            let kinds = [Kind::Exchange, Kind::Enter, Kind::Leave, Kind::Touch, Kind::Windows, Kind::More];
+            let kinds = [Kind::Exchange, Kind::Enter, Kind::Leave, Kind::Touch, Kind::Windows, Kind::More, Kind::Free];
             let record = Record { sequence, kind: kinds[usize::from(kind)], enters, leaves, is_written, references };
             prop_assert_eq!(Record::of(&record.bytes()), Some(record));
         }

@@ -119,8 +119,32 @@ impl Analysis {
                 self.at_ns = (self.windows as f64 * self.window_ns) as u64;
             }
             Kind::More => self.left.more(thread, record),
+            Kind::Free => self.free(process, record),
         }
         Ok(())
+    }
+
+    /// Frees the pages of a process that were referenced before.
+    fn free(&mut self, process: u32, record: &Record) {
+        let of_process = u64::from(process) << PAGE_BITS;
+        let end = record
+            .enters
+            .saturating_add(record.leaves)
+            .min(1 << PAGE_BITS);
+        let pages = of_process | record.enters..of_process.saturating_add(end);
+        if record.leaves <= u64::from(self.objects.len()) {
+            for page in pages {
+                if let Some(number) = self.objects.get(page) {
+                    self.lists.free(number);
+                }
+            }
+        } else {
+            for (page, number) in self.objects.iter() {
+                if pages.contains(&page) {
+                    self.lists.free(number);
+                }
+            }
+        }
     }
 
     fn enter(&mut self, page: u32) {

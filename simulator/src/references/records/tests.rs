@@ -54,6 +54,20 @@ impl Model {
         }
     }
 
+    /// Frees pages; those in the list leave it before.
+    fn free(&mut self, sequence: &mut u64, pages: std::ops::Range<u64>) {
+        let (freed, kept): (Vec<_>, Vec<_>) = self
+            .list
+            .iter()
+            .partition(|(page, ..)| pages.contains(page));
+        self.list = kept;
+        for left in freed {
+            self.record(sequence, Kind::Leave, 0, left);
+        }
+        let count = pages.end - pages.start;
+        self.record(sequence, Kind::Free, pages.start, (count, false, 0));
+    }
+
     fn finish(&mut self, sequence: &mut u64) {
         for left in std::mem::take(&mut self.list) {
             self.record(sequence, Kind::Leave, 0, left);
@@ -124,6 +138,31 @@ proptest! {
         prop_assert_eq!(recording.profile.footprint_pages(), pages.len() as u64);
         let all = recording.profile.first_touches.to_first(&[pages.len() as u64]);
         prop_assert_eq!(all, [asked.len() as u64]);
+    }
+
+    /// Parts of a program that free pages in between: few or, as at a process's end, all that there can be.
+    #[test]
+    fn freed_pages_are_exact_above_the_list(
+        parts in prop::collection::vec((prop::collection::vec((0u64..90, any::<bool>()), 0..300), 0u64..90, 0u64..60), 0..8),
+        ends: bool,
+    ) {
+        let (mut model, mut sequence) = (Model::default(), 0);
+        let (mut objects, mut stack) = (Objects::default(), StackDistances::default());
+        let whole = (Vec::new(), 0, 1 << 36);
+        for (asked, first, count) in parts.into_iter().chain(ends.then_some(whole)) {
+            for (page, is_write) in asked {
+                model.reference(&mut sequence, page, is_write, 1);
+                stack.reference(objects.number(page).unwrap(), is_write);
+            }
+            model.free(&mut sequence, first..(first + count).min((1 << 36) - 1));
+            for page in first..first + count.min(200) {
+                stack.free(objects.number(page).unwrap(), 0);
+            }
+        }
+        model.finish(&mut sequence);
+        let recording = analysed(&[file(0, 0, &model.records)]).unwrap();
+        let sizes: Vec<u64> = (LIST_PAGES..100).collect();
+        prop_assert_eq!(recording.counts.at(&sizes), stack.finish().at(&sizes));
     }
 
     /// Threads that run one after the other, each ending before the next begins.
@@ -266,6 +305,34 @@ fn what_no_recorder_writes_is_refused_by_byte() {
         .unwrap_err()
         .to_string();
     assert_eq!(error, "cannot read /missing/control");
+}
+
+/// Another process, and another thread's list, keep their pages.
+#[test]
+fn a_thread_frees_the_pages_of_its_process_that_are_in_no_list() {
+    let (mut models, mut sequence) = ([(); 3].map(|()| Model::default()), 0);
+    let pages = LIST_PAGES * 2;
+    let read = |model: &mut Model, sequence: &mut u64| {
+        for page in 0..pages {
+            model.reference(sequence, page, false, 1);
+        }
+    };
+    for model in &mut models {
+        read(model, &mut sequence);
+    }
+    models[0].free(&mut sequence, 0..pages);
+    for model in &mut models {
+        read(model, &mut sequence);
+        model.finish(&mut sequence);
+    }
+    let files = models.iter().zip([(0, 0), (0, 1), (1, 0)]);
+    let files = files.map(|(model, (process, thread))| file(process, thread, &model.records));
+    let recording = analysed(&files.collect::<Vec<Vec<u8>>>()).unwrap();
+    let faults = recording.counts.at(&[LIST_PAGES, 1000]);
+    // The second thread reads what the first one has read, and the other process reads its own pages anew. Of the freed
+    // pages, those in the second thread's list are reused.
+    assert_eq!(faults[0].reuse, (pages + LIST_PAGES + pages + pages) as f64);
+    assert_eq!(faults[1].reuse, 0.0);
 }
 
 #[test]
