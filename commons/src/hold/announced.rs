@@ -4,6 +4,19 @@
 /// Number of the leading bits that the announced size keeps: four sizes for each doubling.
 const SIGNIFICANT_BITS: u32 = 3;
 
+/// Bytes of the leases and of those that can be requested when blocks fill them, if `allowed_bytes` of leases are
+/// allowed (`None`: unknown). A host without leases, or that was refused one, counts the leases alone.
+pub(super) const fn reachable_bytes(
+    leased_bytes: u64,
+    allowed_bytes: Option<u64>,
+    is_short: bool,
+) -> u64 {
+    match allowed_bytes {
+        Some(allowed_bytes) if leased_bytes > 0 && !is_short => allowed_bytes,
+        _ => leased_bytes,
+    }
+}
+
 /// Blocks to announce after `announced`, if `reachable` blocks fit in the leases and those that can be
 /// requested. Never more than `reachable`; the same as before until half as much again is reachable.
 pub(super) const fn announced_frames(announced: u32, reachable: u32) -> u32 {
@@ -16,8 +29,18 @@ pub(super) const fn announced_frames(announced: u32, reachable: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::announced_frames;
+    use super::{announced_frames, reachable_bytes};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_host_whose_leases_grow_announces_the_allowed_memory_from_its_first_lease_on() {
+        let growing = [64, 128, 192].map(|leased| reachable_bytes(leased, Some(192), false));
+        assert_eq!(growing, [192; 3]);
+        assert_eq!(reachable_bytes(0, Some(192), false), 0, "no lease yet");
+        assert_eq!(reachable_bytes(64, Some(192), true), 64, "refused");
+        assert_eq!(reachable_bytes(64, None, false), 64, "unknown quota");
+        assert_eq!(reachable_bytes(128, Some(64), false), 64, "a lowered quota");
+    }
 
     #[test]
     fn the_announced_memory_follows_large_changes_alone() {

@@ -1,7 +1,7 @@
 //! Leases of this host's own memory: requested as blocks fill them, renewed, and returned when other clients
 //! need the memory. A quarter of the host's quota stays free for other clients.
 
-use super::announced::announced_frames;
+use super::announced::{announced_frames, reachable_bytes};
 use super::lease::BlockLease;
 use super::pool::LeasePool;
 use crate::catalog::BLOCK_BYTES;
@@ -92,11 +92,8 @@ impl LeaseKeeper {
     /// Blocks to announce as this host's weight among the homes: those that its leases hold, and those of leases
     /// that it can request when blocks fill these. Members change their homes less often by this than by the leases.
     pub fn announce(&mut self, quota_bytes: Option<u64>) -> u32 {
-        let reachable_bytes = match quota_bytes.filter(|_| !self.is_short && !self.kept.is_empty())
-        {
-            Some(quota_bytes) => allowed_bytes(quota_bytes, self.settings.most_bytes),
-            None => self.leased_bytes(),
-        };
+        let allowed_bytes = quota_bytes.map(|bytes| allowed_bytes(bytes, self.settings.most_bytes));
+        let reachable_bytes = reachable_bytes(self.leased_bytes(), allowed_bytes, self.is_short);
         let reachable = u32::try_from(reachable_bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
         self.announced_frames = announced_frames(self.announced_frames, reachable);
         self.announced_frames
