@@ -62,6 +62,8 @@ class Servers:
 
     def __init__(self, args: argparse.Namespace, folder: Path):
         self.args, self.folder = args, folder
+        self.pid = 0
+        """Process of the server that clients use."""
         self.bytes = args.size_mib << 20
         self.floor = folder / "nbd_floor"
         subprocess.run(["cc", "-O2", "-pthread", "-o", self.floor, ROOT / "bench/nbd_floor.c"], check=True)
@@ -138,6 +140,7 @@ class Servers:
         daemon = self.folder / f"{name}.pid"  # nbd-server forks into the background
         try:
             await_socket(process, port, path, self.folder / f"{name}.log")
+            self.pid = int(daemon.read_text()) if daemon.exists() else process.pid
             tcp = f"nbds://localhost:{port}/{export}" if transport == "tls" else f"nbd://127.0.0.1:{port}/{export}"
             yield tcp if port else f"nbd+unix:///{export}?socket={path}"
         finally:
@@ -205,31 +208,40 @@ def stolen() -> tuple[int, int]:
     return steal, user + nice + system + idle + io_wait + irq + soft_irq + steal
 
 
-def measured(url: str, case: Case, args: argparse.Namespace) -> dict:
+def cpu_s(pid: int) -> float:
+    """CPU time of a process and of its children that have ended, in user and kernel mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(url: str, pid: int, case: Case, args: argparse.Namespace) -> dict:
     attempts = []
     while len(attempts) < ATTEMPTS and (not attempts or attempts[-1]["stolen_percent"] > args.stolen):
         before = stolen()
-        attempt = measured_once(url, case, args)
+        attempt = measured_once(url, pid, case, args)
         steal, ticks = (after - begin for after, begin in zip(stolen(), before))
         attempts.append(attempt | {"stolen_percent": 100 * steal / max(ticks, 1)})
     best = min(attempts, key=lambda attempt: attempt["stolen_percent"])
     return best | {"attempts": len(attempts)}
 
 
-def measured_once(url: str, case: Case, args: argparse.Namespace) -> dict:
+def measured_once(url: str, pid: int, case: Case, args: argparse.Namespace) -> dict:
     if case.is_beside:
         with greedy(url, args):
-            return measured_once(url, dataclasses.replace(case, is_beside=False), args)
+            return measured_once(url, pid, dataclasses.replace(case, is_beside=False), args)
+    begin_s = cpu_s(pid)
     job = fio(
         url, args.size_mib, f"--rw={case.rw}", f"--bs={case.kib}k", f"--iodepth={case.depth}", "--time_based", f"--runtime={args.seconds}",
         "--lat_percentiles=1", "--clat_percentiles=0", "--randseed=1",
     )  # fmt: skip
     found = job["write" if case.rw.endswith("write") else "read"]
+    used_s = cpu_s(pid) - begin_s
     percentile = found["lat_ns"]["percentile"]
     return {
         "iops": found["iops"],
         "p50_us": percentile["50.000000"] / 1000,
         "p99_us": percentile["99.000000"] / 1000,
+        "server_cpu_us": used_s * 1e6 / max(found["total_ios"], 1),
     }
 
 
@@ -270,7 +282,7 @@ def main() -> None:
                     with servers.running(name, transport) as url:
                         fio(url, args.size_mib, "--rw=write", "--bs=1m")
                         for case in (case for case in CASES if case.transport == transport and case.kib in args.kib):
-                            results.setdefault(case, {}).setdefault(name, []).append(measured(url, case, args))
+                            results.setdefault(case, {}).setdefault(name, []).append(measured(url, servers.pid, case, args))
             print(f"run {run + 1} of {args.runs}", flush=True)
     finally:
         shutil.rmtree(folder)
@@ -289,9 +301,9 @@ def median(runs: list[dict]) -> dict:
 
 
 def table(rows: list[dict]) -> str:
-    """One row per case; for each server IOPS (128 KiB: MiB/s), p50 and p99."""
+    """One row per case; for each server IOPS (128 KiB: MiB/s), p50 and p99, and its CPU time per request (of one client alone)."""
     names = list(dict.fromkeys(row["server"] for row in rows))
-    lines = ["| | " + " | ".join(f"{name}: k/s (MiB/s), p50 / p99 us" for name in names) + " |", "| --- |" + " --- |" * len(names)]
+    lines = ["| | " + " | ".join(f"{name}: k/s (MiB/s), p50 / p99, CPU us" for name in names) + " |", "| --- |" + " --- |" * len(names)]
     cases = list(dict.fromkeys(Case(*(row[key] for key in ("transport", "rw", "kib", "depth", "is_beside"))) for row in rows))
     for case in cases:
         cells = []
@@ -301,7 +313,8 @@ def table(rows: list[dict]) -> str:
                 cells.append("-")
                 continue
             rate = f"{row['iops'] / 1000:.1f}" if case.kib == 4 else f"{row['iops'] * case.kib / 1024:.0f}"
-            cells.append(f"{rate}, {row['p50_us']:.0f} / {row['p99_us']:.0f}")
+            cpu = "" if case.is_beside else f", {row['server_cpu_us']:.1f}"
+            cells.append(f"{rate}, {row['p50_us']:.0f} / {row['p99_us']:.0f}{cpu}")
         beside = " beside a client with 64 in flight" if case.is_beside else ""
         lines.append(f"| {case.transport} {case.rw} {case.kib} KiB, {case.depth}{beside} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 
 from models import SQL
-from programs import AREA_MIB, PYTHON, SOURCES, SPHERES, VECTORS, borrowed, write_lines
+from programs import AREA_MIB, HOUR, PYTHON, SIMULATED_S, SOURCES, SPHERES, VECTORS, borrowed, write_lines
 from swap import ROOT, single_pages
 
 SHARES = (30, 45, 60, 75, 90)
@@ -39,6 +39,7 @@ FACTOR = 2.0
 FEW_FAULTS = 100
 KNEE = 3.0
 ERROR_SHARE = 0.35
+CALLS = HOUR.calls_mib[0]
 ZRAM = Path("/sys/class/zram-control")
 OBJECTS = "import random; random.seed(1); found = {i * 7919 % 1000003: str(i) * 3 for i in range(300_000)}; print(sum(len(found[key]) for key in sorted(found, key=hash)))"
 HASH = "srand(1); my %found; $found{int(rand(1e9))} = $_ for 1 .. 300_000; my $sum = 0; $sum += $found{$_} for sort keys %found; print $sum;"
@@ -77,7 +78,7 @@ def commands(folder: Path) -> dict[str, list]:
         "python3": [python, "-c", OBJECTS],
         "perl": ["perl", "-e", HASH],
         "xz": ["xz", "-3", "-T1", "-k", "-f", folder / "part"],
-        "zstd": ["zstd", "-12", "--single-thread", "-q", "-f", "-o", "/dev/null", folder / "lines"],
+        "ns-2": ["ns", ROOT / "bench/voice.tcl", CALLS, SIMULATED_S, "/dev/null"],
     }
 
 

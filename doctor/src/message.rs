@@ -288,8 +288,8 @@ messages! {
         "The clerk may not mark itself as a process through which the kernel writes pages (PR_SET_IO_FLUSHER, CAP_SYS_RESOURCE). A host that swaps on its device and runs short of memory may hang.",
         "Give the clerk CAP_SYS_RESOURCE, as its unit does.";
     NoWayToAttach, "no-way-to-attach", Warning,
-        "This host cannot attach the clerk's NBD export as a block device: it has neither the kernel's nbd module with nbd-client, nor FUSE with nbdfuse. NBD clients such as qemu need neither.",
-        "Install nbd-client if the kernel has the nbd module, else nbdfuse.";
+        "This host cannot attach the clerk's NBD export as a block device: it has neither the kernel's nbd module with nbd-client, nor FUSE with losetup. NBD clients such as qemu need neither.",
+        "Install nbd-client if the kernel has the nbd module, else mount, which has losetup.";
     AttachedLost, "attached-lost", Fault,
         "The server of an attached device, or the device's own process, has ended. The device's pages are lost, or lie on another swap area.",
         "Detach it. Programs that need lost pages then end, as they would at their next access.";

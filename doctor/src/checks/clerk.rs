@@ -67,7 +67,7 @@ pub(crate) struct AttachMethods {
     has_module: bool,
     has_client: bool,
     has_fuse: bool,
-    has_nbdfuse: bool,
+    has_losetup: bool,
 }
 
 /// Looks for the kernel modules and programs that each way needs.
@@ -83,7 +83,7 @@ pub(crate) fn methods(place: &Place) -> AttachMethods {
         has_module: place.sys_root.join("module/nbd").exists() || lists.iter().any(is_listed),
         has_client: place.program("nbd-client").is_some(),
         has_fuse: Path::new("/dev/fuse").exists(),
-        has_nbdfuse: place.program("nbdfuse").is_some() && place.program("losetup").is_some(),
+        has_losetup: place.program("losetup").is_some(),
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn methods(place: &Place) -> AttachMethods {
 pub(crate) fn judge_methods(methods: AttachMethods) -> Finding {
     let (by_kernel, by_fuse) = (
         methods.has_module && methods.has_client,
-        methods.has_fuse && methods.has_nbdfuse,
+        methods.has_fuse && methods.has_losetup,
     );
     let missing = |text: &str, package: &str| {
         Finding::of(Message::NoWayToAttach, "attach", text)
@@ -99,11 +99,11 @@ pub(crate) fn judge_methods(methods: AttachMethods) -> Finding {
     };
     match (by_kernel, by_fuse) {
         (true, _) => Finding::ok("attach", "by the kernel's nbd module"),
-        (false, true) => Finding::ok("attach", "by nbdfuse and a loop device"),
+        (false, true) => Finding::ok("attach", "by FUSE and a loop device"),
         _ if methods.has_module => {
             missing("the kernel has nbd, nbd-client is missing", "nbd-client")
         }
-        _ if methods.has_fuse => missing("no nbd module; FUSE, but no nbdfuse", "libnbd-bin"),
+        _ if methods.has_fuse => missing("no nbd module; FUSE, but no losetup", "mount"),
         _ => {
             let text = "this kernel has neither an nbd module nor FUSE";
             Finding::of(Message::NoWayToAttach, "attach", text)
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn either_way_to_a_block_device_will_do() {
         let judged = |bits: [bool; 4]| {
-            let [has_module, has_client, has_fuse, has_nbdfuse] = bits;
+            let [has_module, has_client, has_fuse, has_losetup] = bits;
             let finding = judge_methods(AttachMethods {
                 has_module,
                 has_client,
                 has_fuse,
-                has_nbdfuse,
+                has_losetup,
             });
             (finding.message.is_none(), finding.remedy.is_some())
         };
@@ -265,7 +265,7 @@ mod tests {
         let mut other = swap;
         other.socket = PathBuf::from("/x");
         assert_eq!(judged(&other, None), (None, None));
-        other.missing_processes = vec!["nbdfuse (7)".to_owned()];
+        other.missing_processes = vec!["export-file (7)".to_owned()];
         assert_eq!(
             judged(&other, Some(&device("up"))).0,
             Some(Message::AttachedLost)

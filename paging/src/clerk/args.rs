@@ -73,6 +73,14 @@ Exit codes with a program: the program's, or 128 plus the number of the signal t
         /// Folder of the control group
         group: PathBuf,
     },
+    /// Show an NBD server's default export as a file, until the folder is unmounted; `attach` starts this command itself
+    #[command(hide = true)]
+    ExportFile {
+        /// Folder to mount
+        point: PathBuf,
+        /// Unix socket of the server
+        socket: PathBuf,
+    },
     /// Print the state of a running clerk's device
     Status {
         /// Socket for the status [default: clerk-status.sock beside the device's socket]
@@ -231,7 +239,7 @@ pub(crate) struct AttachArgs {
 pub(crate) enum AttachMethod {
     /// The kernel's nbd module, set up by nbd-client
     Kernel,
-    /// nbdfuse, and an uncached loop device on its file
+    /// The export as a file through FUSE, and an uncached loop device on this file
     Fuse,
 }
 

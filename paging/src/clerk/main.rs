@@ -2,6 +2,7 @@
 
 mod args;
 mod attachment;
+mod export_file;
 mod limited;
 mod run;
 
@@ -43,6 +44,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             Some(local_bytes) => return Ok(limited::run(&limited, local_bytes, &runtime)),
             None => run::run(&args)?,
         },
+        Command::ExportFile { point, socket } => export_file::run(&point, &socket)?,
         Command::RemoveGroup { group } => limited::remove_group(&group)?,
         Command::Status {
             status_socket,

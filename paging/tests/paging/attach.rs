@@ -125,7 +125,7 @@ impl Bench {
         let of_ours = |entry: fs::DirEntry| {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).into_owned();
-            (line.contains("nbdfuse") && line.contains(folder)).then_some(line)
+            (line.contains("export-file") && line.contains(folder)).then_some(line)
         };
         let mut processes = fs::read_dir("/proc").unwrap();
         assert_eq!(
@@ -392,7 +392,7 @@ fn what_fails_midway_leaves_nothing() {
         ];
         bench.refused(&[&args[..], &["--socket", socket.to_str().unwrap()]].concat())
     };
-    // The failing step comes after nbdfuse and the loop device were started. Both must be gone.
+    // The failing step comes after the mount and the loop device were started. Both must be gone.
     let said = attach(&socket);
     assert!(said.contains("at least 40 KiB"), "{said}");
     bench.is_clean();

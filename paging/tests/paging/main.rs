@@ -5,6 +5,7 @@ mod attach;
 mod bystanders;
 mod clerk;
 mod encrypted;
+mod export_file;
 mod giving_back;
 mod granting;
 mod host;

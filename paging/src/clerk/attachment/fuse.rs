@@ -1,5 +1,5 @@
-//! Block devices through FUSE: nbdfuse shows an export as a file, and a loop device without a cache is made of
-//! that file.
+//! Block devices through FUSE: this program, started a second time, shows an export as a file
+//! ([`crate::export_file`]), and a loop device without a cache is made of that file.
 
 use super::failure::{AttachError, at};
 use super::folder::{Folder, gone};
@@ -9,6 +9,7 @@ use super::process::{self, Process};
 use super::program::{self, last_words};
 use super::record::{MethodRecord, Record};
 use super::timeout::wait_for;
+use crate::export_file;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
@@ -20,14 +21,17 @@ use std::time::Duration;
 const TO_MOUNT: Duration = Duration::from_secs(10);
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
 
-/// Mount point of nbdfuse.
+/// Name of the process that shows the export.
+pub(crate) const SERVER: &str = "export-file";
+
+/// Folder that the export is mounted at.
 pub(crate) fn point(folder: &Path) -> PathBuf {
     folder.join("export")
 }
 
 /// Path of the export as a file.
 fn file(folder: &Path) -> PathBuf {
-    point(folder).join("disk")
+    point(folder).join(export_file::FILE)
 }
 
 /// Returns what this host lacks for FUSE devices, if anything.
@@ -36,28 +40,24 @@ pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")
 }
 
-/// Mounts the export. The program that does it, nbdfuse, runs in its own control group.
+/// Mounts the export. The process that does it runs in its own control group.
 pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachError> {
     record.method = Some(MethodRecord::Fuse { connection: None });
     let point = point(folder.path());
     fs::create_dir(&point).map_err(at(&point))?;
     let door = record.group.as_deref().map(group::door).transpose()?;
-    let (file, socket) = (file(folder.path()), record.socket.clone());
-    let nbdfuse = process::Launch {
-        program: "nbdfuse",
-        path: "nbdfuse",
-        package: "libnbd-bin",
+    let socket = record.socket.clone();
+    let launch = process::Launch {
+        program: SERVER,
+        path: "/proc/self/exe",
+        package: "gleaner-clerk",
         says: Stdio::piped(),
     };
-    let (mut child, nbdfuse) = process::start(
-        nbdfuse,
-        &[file.as_os_str(), "--unix".as_ref(), socket.as_os_str()],
-        door.as_ref(),
-        &mut record.notes,
-    )?;
-    record.processes.push(nbdfuse);
+    let args: [&OsStr; 3] = [SERVER.as_ref(), point.as_os_str(), socket.as_os_str()];
+    let (mut child, server) = process::start(launch, &args, door.as_ref(), &mut record.notes)?;
+    record.processes.push(server);
     folder.keep(record)?;
-    let number = wait_for("nbdfuse mounts the export", TO_MOUNT, || {
+    let number = wait_for("the export is mounted", TO_MOUNT, || {
         ended(&mut child)?;
         connection(&point)
     })?;
@@ -65,7 +65,7 @@ pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachEr
         && let Err(e) = call::mount_switches()
     {
         let note =
-            format!("a stuck nbdfuse can only be killed: mount fusectl at {CONNECTIONS}: {e}");
+            format!("a stuck {SERVER} can only be killed: mount fusectl at {CONNECTIONS}: {e}");
         record.notes.push(note);
     }
     record.method = Some(MethodRecord::Fuse {
@@ -81,7 +81,7 @@ fn connection(point: &Path) -> Result<Option<u32>, AttachError> {
     Ok(mount.map(|mount| mount.device.1))
 }
 
-/// Returns nbdfuse's error if it has ended.
+/// Returns the process's error if it has ended.
 fn ended(child: &mut Child) -> Result<(), AttachError> {
     let Ok(Some(status)) = child.try_wait() else {
         return Ok(());
@@ -91,7 +91,7 @@ fn ended(child: &mut Child) -> Result<(), AttachError> {
         let _ = stderr.read_to_end(&mut said);
     }
     Err(AttachError::Program {
-        program: "nbdfuse",
+        program: SERVER,
         said: last_words(&said, &status.to_string()),
     })
 }

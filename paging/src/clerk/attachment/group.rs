@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Bytes of the group's memory that the kernel does not reclaim (cgroup version 2 only). They suffice for
-/// nbdfuse, which needs 8 MiB, and for buffers of requests.
+/// the process that shows the export, which needs 6 MiB, and for a clerk's own buffers.
 const LEFT_ALONE: &str = "67108864";
 const TIMEOUT: Duration = Duration::from_secs(10);
 

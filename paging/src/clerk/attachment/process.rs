@@ -159,6 +159,12 @@ pub(crate) fn lock_memory() {
     let _ = call::lock_own();
 }
 
+/// Locks the memory of this process as soon as it is used: what was needed once is never read from a disk again.
+pub(crate) fn lock_used_memory() {
+    // Without the privilege, the process works as long as the kernel leaves its memory.
+    let _ = call::lock_used();
+}
+
 /// Fields of /proc/PID/stat.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
@@ -228,8 +234,16 @@ mod call {
     }
 
     pub(super) fn lock_own() -> io::Result<()> {
+        lock(libc::MCL_CURRENT | libc::MCL_FUTURE)
+    }
+
+    pub(super) fn lock_used() -> io::Result<()> {
+        lock(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT)
+    }
+
+    fn lock(flags: libc::c_int) -> io::Result<()> {
         // SAFETY: locking changes nothing that is in memory.
-        let failed = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+        let failed = unsafe { libc::mlockall(flags) };
         if failed != 0 {
             return Err(io::Error::last_os_error());
         }

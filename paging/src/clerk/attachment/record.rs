@@ -35,7 +35,7 @@ pub(crate) struct Record {
 pub(crate) enum MethodRecord {
     /// The kernel's nbd module.
     Kernel,
-    /// nbdfuse and a loop device.
+    /// The export as a file, and a loop device.
     Fuse {
         /// Number of the FUSE connection, by which it can be cut; `None` before it is mounted.
         connection: Option<u32>,

@@ -73,8 +73,12 @@ pub(crate) fn release(
     if matches!(record.method, Some(MethodRecord::Fuse { .. })) {
         let path = folder.path().to_owned();
         timeout.with("unmounting", &still, move || fuse::unmount(&path))??;
-        // nbdfuse notices the unmount and ends. But after a cut it would wait for its server.
-        for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
+        // The process notices the unmount and ends. But after a cut it would wait for its server.
+        for process in record
+            .processes
+            .iter()
+            .filter(|p| p.program == fuse::SERVER)
+        {
             if timeout.is_cut() {
                 process.kill();
             }
