@@ -26,7 +26,7 @@ const ENOSPC: u32 = 28;
 
 /// A request as the server receives it, without the bytes of a write.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Asked {
+struct PageRequest {
     command: u16,
     cookie: u64,
     offset: u64,
@@ -37,7 +37,7 @@ struct Asked {
 struct Mounted {
     folder: TempDir,
     process: Child,
-    asked: Receiver<Asked>,
+    asked: Receiver<PageRequest>,
     /// Bytes to send.
     answers: Sender<Vec<u8>>,
 }
@@ -96,7 +96,7 @@ impl Mounted {
         options.open(self.file()).unwrap()
     }
 
-    fn answer(&self, request: &Asked, error: u32, data: &[u8]) {
+    fn answer(&self, request: &PageRequest, error: u32, data: &[u8]) {
         let mut answer = 0x6744_6698_u32.to_be_bytes().to_vec();
         answer.extend(error.to_be_bytes());
         answer.extend(request.cookie.to_be_bytes());
@@ -147,11 +147,11 @@ fn negotiate(stream: &mut UnixStream) -> io::Result<()> {
     reply(1, &[])
 }
 
-fn next(stream: &mut UnixStream) -> io::Result<Asked> {
+fn next(stream: &mut UnixStream) -> io::Result<PageRequest> {
     let mut head = [0; 28];
     stream.read_exact(&mut head)?;
     let number = |from: usize| u64::from_be_bytes(*head[from..].first_chunk().unwrap());
-    let request = Asked {
+    let request = PageRequest {
         command: number(0) as u16,
         cookie: number(8),
         offset: number(16),
@@ -201,7 +201,8 @@ fn answers_in_another_order_reach_their_readers() {
                 scope.spawn(move || read_page(file, number))
             })
             .collect();
-        let mut asked: Vec<Asked> = (0..PAGES).map(|_| mounted.asked.recv().unwrap()).collect();
+        let mut asked: Vec<PageRequest> =
+            (0..PAGES).map(|_| mounted.asked.recv().unwrap()).collect();
         assert!(asked.iter().all(|request| request.command == READ));
         asked.sort_by_key(|request| std::cmp::Reverse(request.offset));
         for request in &asked {

@@ -31,13 +31,13 @@ pub(crate) enum ExportFileError {
     Connect {
         /// Socket of the server.
         socket: PathBuf,
-        /// Reason.
+        /// Reason of the failure.
         source: ConnectError,
     },
     /// The folder cannot be mounted, or the kernel's requests cannot be taken.
     #[error("mount {point}")]
     Mount {
-        /// Folder.
+        /// Folder to mount.
         point: PathBuf,
         /// Error of the system.
         source: io::Error,
