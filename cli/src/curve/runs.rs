@@ -48,8 +48,8 @@ impl<'a> ProgramRuns<'a> {
         Ok(runs)
     }
 
-    /// Of this number of runs without a limit, the one of median duration: the first run may read its files from the
-    /// disk. Of an even number, the shorter one in the middle.
+    /// Run of median duration among `count` runs without a limit; of an even number, the shorter one in the middle. The
+    /// first run may read its files from the disk.
     ///
     /// # Errors
     /// The program cannot be started, or fails.

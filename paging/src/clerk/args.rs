@@ -73,7 +73,8 @@ Exit codes with a program: the program's, or 128 plus the number of the signal t
         /// Folder of the control group
         group: PathBuf,
     },
-    /// Show an NBD server's default export as a file, until the folder is unmounted; `attach` starts this command itself
+    /// Show an NBD server's default export as a file, until the folder is unmounted; `attach` starts this command
+    /// itself
     #[command(hide = true)]
     ExportFile {
         /// Folder to mount

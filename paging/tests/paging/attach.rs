@@ -361,6 +361,12 @@ fn what_the_kernel_swaps_through_is_outside_of_every_limit_and_apart() {
         let flags: u64 = flags.parse().unwrap();
         assert_eq!(flags & PF_MEMALLOC_NOIO != 0, is_allowed, "{stat}");
     }
+    if capabilities & 1 << 14 != 0 {
+        // CAP_IPC_LOCK
+        let status = fs::read_to_string(format!("/proc/{}/status", pids[0])).unwrap();
+        let locked = status.lines().find_map(|l| l.strip_prefix("VmLck:"));
+        assert_ne!(locked.unwrap().trim(), "0 kB");
+    }
     let spared = fs::read_to_string(format!("/proc/{}/oom_score_adj", pids[0])).unwrap();
     assert_eq!(spared.trim() == "-1000", is_allowed);
     let notes = told["notes"].as_array().unwrap();

@@ -248,6 +248,9 @@ fn a_servers_errors_are_its_readers_and_writers_errors() {
         let error_number = Some(error.cast_signed());
         assert_eq!(answered(done, error), (command, Err(error_number)));
     }
+    for unknown in [600, u32::MAX] {
+        assert_eq!(answered(read, unknown), (READ, Err(Some(libc::EINVAL))));
+    }
     for (done, command) in [
         (write as fn(&File) -> io::Result<()>, WRITE),
         (discard, WRITE_ZEROES),

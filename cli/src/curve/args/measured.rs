@@ -60,8 +60,8 @@ pub(crate) enum Beyond {
 /// predict --technology FILE` then predicts with these times.
 ///
 /// A fault of another program can cost twice as much. With PROGRAM, that program runs as it is, then with --local,
-/// --runs times each, and the cost is its extra time divided by its page faults. It must read its input from files, and must not need its
-/// earlier output removed. Its standard output is discarded.
+/// --runs times each, and the cost is its extra time divided by its page faults. It must read its input from files, and
+/// must not need its earlier output removed. Its standard output is discarded.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner curve calibrate --by zram -o mine.toml
@@ -99,8 +99,8 @@ pub(crate) struct CalibrateArgs {
     /// For PROGRAM: its curve.
     #[arg(long, value_name = "FILE", requires = "program")]
     pub(crate) curve: Option<PathBuf>,
-    /// For PROGRAM: runs without a limit, of which the median counts, and with --local, whose lowest and highest cost are
-    /// the range.
+    /// For PROGRAM: runs without a limit, of which the median counts, and with --local, whose lowest and highest cost
+    /// are the range.
     #[arg(long, value_name = "N", default_value = "1", requires = "program", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
     /// Program whose page faults are timed, and its arguments.

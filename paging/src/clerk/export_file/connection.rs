@@ -2,7 +2,7 @@
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use gleaner_paging::nbd::client::Wire;
-use gleaner_paging::nbd::wire::{Command, Request, SimpleReply};
+use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use slab::Slab;
 use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use std::os::fd::AsFd;
@@ -92,7 +92,9 @@ impl Connection {
             let request = request.and_then(|key| locked(&self.waiting).requests.try_remove(key));
             match request.ok_or(io::ErrorKind::InvalidData)? {
                 request if answer.error != 0 => {
-                    request.fail(Errno::from_i32(answer.error.cast_signed()));
+                    // The kernel ignores an answer with a number that it does not know, and would wait for another.
+                    let fault = Fault::from_number(answer.error);
+                    request.fail(Errno::from_i32(fault.number().cast_signed()));
                 }
                 KernelRequest::Read(reply, bytes) => {
                     if let Some(received) = buffered(&mut answers, bytes as usize)? {

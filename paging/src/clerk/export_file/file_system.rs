@@ -172,7 +172,8 @@ impl Filesystem for ExportFileSystem {
         self.send(Command::Flush, 0, (0, 0), &[], KernelRequest::Other(reply));
     }
 
-    /// The loop device discards and zeroes blocks so. Both must read as zeroes afterwards, so NBD's trim does not do.
+    /// Discards or zeroes blocks, for the loop device. Both must read as zeroes afterwards, which NBD's trim does not
+    /// promise.
     fn fallocate(
         &self,
         _: &Request,
