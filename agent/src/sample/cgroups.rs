@@ -9,6 +9,7 @@ use crate::read::mountinfo::mounts;
 use crate::read::{Tree, lines, number};
 use gleaner_schemas::rows::{CgroupRow, ProcessRow};
 use gleaner_schemas::units::stored;
+use rustix::io::Errno;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -187,11 +188,20 @@ impl GroupFiles<'_> {
     fn read<T>(&mut self, name: &str, parser: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         let read = self.sys.read(&format!("{}/{name}", self.folder), self.text);
         let parsed = read
-            .map_err(|e| AbsentValue::from_kernel_file(name, e))
+            .map_err(|e| self.absent(name, e))
             .and_then(|()| {
                 parser(self.text).ok_or_else(|| AbsentValue::new(Reason::Malformed, name))
             });
         self.missing_values.keep("cgroups", parsed)
+    }
+
+    /// A group without the file lacks a controller; a group without its folder has ended meanwhile.
+    fn absent(&self, name: &str, errno: Errno) -> AbsentValue {
+        if self.sys.list(&self.folder).is_ok() {
+            AbsentValue::from_kernel_file(name, errno)
+        } else {
+            AbsentValue::from_errno(name, errno)
+        }
     }
 }
 

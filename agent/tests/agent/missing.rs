@@ -10,6 +10,7 @@ use gleaner_agent::sample::sampler::Sampler;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Missing values of one sample: count by item and reason, and the columns that are null.
 type SampleMissingValues = (BTreeMap<(String, String), i64>, BTreeSet<&'static str>);
@@ -273,4 +274,26 @@ fn without_the_memory_that_there_is_there_is_no_sample() {
             "{said}"
         );
     }
+}
+
+/// A group without a file lacks a controller of the kernel; a group that ended while the sample was taken has
+/// vanished, of which no owner need be warned.
+#[test]
+fn a_group_that_ended_has_vanished() {
+    let copy = Copy::of("desktop-6.1-amd64");
+    let groups = || {
+        let (items, _) = absent(&mut copy.sampler()).unwrap();
+        ["unsupported", "vanished"].map(|reason| {
+            let key = ("cgroups".to_owned(), reason.to_owned());
+            items.get(&key).copied().unwrap_or(0)
+        })
+    };
+    assert_eq!(groups(), [1, 0]); // init.scope has no account of its swap
+
+    let scope = "t1/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope";
+    copy.alter(&format!("{scope}/memory.stat"), &Gone);
+    assert_eq!(groups(), [2, 0]);
+    copy.restore();
+    std::fs::remove_dir_all(copy.altered(Path::new(scope))).unwrap();
+    assert_eq!(groups(), [1, 3]);
 }
