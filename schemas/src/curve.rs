@@ -19,7 +19,7 @@ pub struct Curve {
     pub program: String,
     /// CPU time of the program without recording, in seconds.
     pub native_cpu_s: f64,
-    /// Duration of the program without recording, in seconds.
+    /// Duration of the program without recording, in seconds. Predictions are multiples of it.
     pub native_wall_s: f64,
     /// Largest resident memory without recording; absent where the program did not run so.
     pub peak_bytes: Option<u64>,
@@ -263,6 +263,6 @@ pub enum BoundBy {
     Latency,
     /// Transmission on the link, and queueing for it.
     Link,
-    /// Computing.
+    /// The program's own duration.
     Cpu,
 }

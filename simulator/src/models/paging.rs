@@ -6,8 +6,8 @@ use crate::queueing::{PageTimes, QueueingError, RemotePaging};
 /// Times and rates of a process that pages to remote memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagingTimes {
-    /// Computing time of the process, in seconds.
-    pub cpu_s: f64,
+    /// Duration of the process without page-ins, in seconds.
+    pub native_s: f64,
     /// Page-ins during that time.
     pub page_ins: f64,
     /// Page-outs during that time.
@@ -22,18 +22,18 @@ pub struct PagingTimes {
 const PAGE_INS: (f64, f64) = (1e-3, 1e4);
 /// Rate of pages per second from which the short work unit is used.
 const FREQUENT_PER_S: f64 = 100.0;
-/// Work units, in seconds of computing. With the short one, the model's range ends at 100 million pages a second.
+/// Work units, in seconds of the native duration. With the short one, the model's range ends at 100 million pages a second.
 const SHORT_UNIT_S: f64 = 1e-4;
 const LONG_UNIT_S: f64 = 1.0;
 
 impl PagingTimes {
-    /// Duration as a multiple of the computing time, without any queueing.
+    /// Duration as a multiple of the native one, without any queueing.
     #[must_use]
     pub fn slowdown_alone(&self) -> f64 {
-        1.0 + self.page_ins * (self.delay_s + self.link_s) / self.cpu_s
+        1.0 + self.page_ins * (self.delay_s + self.link_s) / self.native_s
     }
 
-    /// Duration as a multiple of the computing time, if this number of such processes share the link.
+    /// Duration as a multiple of the native one, if this number of such processes share the link.
     ///
     /// # Errors
     /// A rate or time outside the ranges of the queueing model.
@@ -41,7 +41,7 @@ impl PagingTimes {
         if self.page_ins <= 0.0 {
             return Ok(1.0);
         }
-        let per_s = |pages: f64| pages / self.cpu_s;
+        let per_s = |pages: f64| pages / self.native_s;
         let is_frequent = per_s(self.page_ins.max(self.page_outs)) >= FREQUENT_PER_S;
         let unit_s = if is_frequent {
             SHORT_UNIT_S
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     const MYRNOW: PagingTimes = PagingTimes {
-        cpu_s: 1.0,
+        native_s: 1.0,
         page_ins: 10_000.0,
         page_outs: 0.0,
         delay_s: 20e-6,

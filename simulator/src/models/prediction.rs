@@ -18,8 +18,8 @@ const WORST_MEMORY_SHARE: f64 = 0.85;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unpredictable {
-    /// The program's CPU time is 0.
-    #[error("the curve has no native CPU time: record the program with --native-s")]
+    /// The program's duration is 0.
+    #[error("the curve has no native duration: record the program with --native-s")]
     NoTime,
     /// The memory is below the curve's first point.
     #[error("the curve begins at {}, and --local is {}: take more", Bytes::from(*least_bytes), Bytes::from(*local_bytes))]
@@ -72,9 +72,9 @@ struct Parts {
     page_outs_slowdown: f64,
     faults: f64,
     page_outs: f64,
-    /// Delays without the link, as a multiple of the CPU time.
+    /// Delays without the link, as a multiple of the native duration.
     latency: f64,
-    /// Transmission and queueing, as a multiple of the CPU time.
+    /// Transmission and queueing, as a multiple of the native duration.
     link: f64,
 }
 
@@ -89,7 +89,7 @@ pub fn predict(
     processes: u32,
 ) -> Result<Prediction, Unpredictable> {
     let curve = program.0;
-    if curve.native_cpu_s <= 0.0 {
+    if curve.native_wall_s <= 0.0 {
         return Err(Unpredictable::NoTime);
     }
     let local_pages = local_bytes as f64 / curve.page_bytes as f64;
@@ -169,7 +169,7 @@ fn by_page(
         .link_mbit_per_s
         .map_or(0.0, |rate| rate.us(curve.page_bytes));
     let times = PagingTimes {
-        cpu_s: curve.native_cpu_s,
+        native_s: curve.native_wall_s,
         page_ins: program.reuse_faults(memory_pages),
         page_outs: program.write_backs(memory_pages),
         delay_s: delay_us * 1e-6,
@@ -189,7 +189,7 @@ fn by_page(
         page_outs: 0.0,
         ..times
     })?;
-    let latency = times.page_ins * times.delay_s / times.cpu_s;
+    let latency = times.page_ins * times.delay_s / times.native_s;
     Ok(Parts {
         slowdown,
         page_outs_slowdown: (slowdown - without).max(0.0),
@@ -221,7 +221,7 @@ fn by_line(
         End::High => technology.overlap.map_or(1.0, |overlap| overlap.low),
     };
     let longer_us = end.of(Some(technology.latency_us)) - end.of(technology.local_us);
-    let latency = remote * longer_us * 1e-6 / overlap / curve.native_cpu_s;
+    let latency = remote * longer_us * 1e-6 / overlap / curve.native_wall_s;
     Ok(Parts {
         slowdown: 1.0 + latency,
         page_outs_slowdown: 0.0,

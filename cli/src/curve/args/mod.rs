@@ -43,9 +43,9 @@ pub(crate) enum Step {
 
 /// Run a program and write its curve.
 ///
-/// The program runs twice: once as it is (CPU time, duration, peak memory), and once under QEMU's user-mode emulation,
-/// which takes 20 to 40 times as long. It must read its input from files, and must not need its earlier output removed.
-/// Standard output is that of the first run. Threads and forked processes are recorded; programs started by execve are
+/// The program runs three times: twice as it is (the second run, with its files in memory, gives CPU time, duration and
+/// peak memory), and once under QEMU's user-mode emulation, which takes 20 to 40 times as long. It must read its input
+/// from files, and must not need its earlier output removed. Standard output is that of the first run. Threads and forked processes are recorded; programs started by execve are
 /// not, and the curve then says that it is cut.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -60,7 +60,7 @@ pub(crate) struct Record {
     /// File for the curve.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// CPU time of the program without recording, in seconds: the native run is then left out.
+    /// CPU time and duration of the program without recording, in seconds: the native runs are then left out.
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) native_s: Option<f64>,
     /// References that count.

@@ -47,7 +47,7 @@ pub(super) fn record(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<
     let settings = settings(&plugin, &absolute, args)?;
     let native = match args.native_s {
         Some(_) => None,
-        None => Some(native_run(args, interrupted)?),
+        None => Some(native_runs(args, interrupted)?),
     };
     let native_cpu_s = args.native_s.or(native.as_ref().map(|ended| ended.cpu_s));
     let native_cpu_s = native_cpu_s.filter(|s| *s > 0.0);
@@ -67,7 +67,7 @@ pub(super) fn record(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<
         .arg(&program.binary)
         .args(arguments);
     if native.is_some() {
-        // The first run has had the input, and has given the output.
+        // The first native run has had the input, and has given the output.
         command.stdin(Stdio::null()).stdout(Stdio::null());
     }
     let recorded = recorded_run(&mut command, &absolute, interrupted)?;
@@ -102,14 +102,26 @@ pub(super) fn record(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<
     ))
 }
 
-fn native_run(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<RunUsage> {
+/// The second of two runs: the first one reads the program's files from the disk, and has its input and output.
+fn native_runs(args: &Record, interrupted: &AtomicBool) -> anyhow::Result<RunUsage> {
+    native_run(args, Stdio::inherit, interrupted)?;
+    native_run(args, Stdio::null, interrupted)
+}
+
+fn native_run(
+    args: &Record,
+    streams: fn() -> Stdio,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<RunUsage> {
     let (name, arguments) = args
         .program
         .split_first()
         .context("the program is missing")?;
-    let ended = native::run(Command::new(name).args(arguments), interrupted, |_| ())?;
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(streams()).stdout(streams());
+    let ended = native::run(&mut command, interrupted, |_| ())?;
     if interrupted.load(Ordering::Relaxed) {
-        bail!("interrupted during the native run");
+        bail!("interrupted during a native run");
     }
     if !ended.status.success() {
         eprintln!(

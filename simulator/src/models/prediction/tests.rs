@@ -8,7 +8,7 @@ fn technology(name: &str) -> Technology {
     Technology::parse(name, Technology::shipped_text(name).unwrap()).unwrap()
 }
 
-/// A program of ten CPU seconds and 1,000 pages, which reuses a page `faults` times with half its pages.
+/// A program of ten seconds and 1,000 pages, which reuses a page `faults` times with half its pages.
 fn curve(faults: u64) -> Curve {
     let point = |memory_pages, reuse_count| FaultPoint {
         memory_pages,
@@ -16,7 +16,8 @@ fn curve(faults: u64) -> Curve {
         write_backs_count: reuse_count / 2,
     };
     Curve {
-        native_cpu_s: 10.0,
+        native_cpu_s: 8.0,
+        native_wall_s: 10.0,
         page_bytes: 4096,
         footprint_pages: 1000,
         faults: vec![point(32, 3 * faults), point(500, faults), point(1000, 0)],
@@ -149,7 +150,7 @@ fn what_a_curve_lacks_is_said() {
     assert!(refused(&whole, "cxl-direct", HALF_BYTES).contains("--of misses"));
     assert!(refused(&whole, "now", 4096).contains("begins at 128.0 KiB, and --local is 4.0 KiB"));
     let timeless = Curve {
-        native_cpu_s: 0.0,
+        native_wall_s: 0.0,
         ..whole
     };
     assert!(refused(&timeless, "now", HALF_BYTES).contains("--native-s"));
@@ -174,7 +175,7 @@ fn lines_cost_what_remote_misses_do() {
 proptest! {
     #[test]
     fn predictions_are_in_order(
-        mut falls in prop::collection::vec(0u64..400_000, 2..40), cpu_s in 0.1f64..1000.0, processes in 1u32..5,
+        mut falls in prop::collection::vec(0u64..400_000, 2..40), native_wall_s in 0.1f64..1000.0, processes in 1u32..5,
         share in 0.01f64..1.2,
     ) {
         falls.sort_unstable_by(|a, b| b.cmp(a));
@@ -184,7 +185,7 @@ proptest! {
             write_backs_count: count / 3,
         }).collect();
         let footprint_pages = faults.len() as u64 * 100;
-        let curve = Curve { native_cpu_s: cpu_s, page_bytes: 4096, footprint_pages, faults, ..Curve::default() };
+        let curve = Curve { native_wall_s, page_bytes: 4096, footprint_pages, faults, ..Curve::default() };
         let program = ProgramCurve(&curve);
         let local_bytes = 100 * 4096 + (share * footprint_pages as f64 * 4096.0) as u64;
         let slowdown = |name| {
