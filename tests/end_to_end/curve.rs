@@ -294,6 +294,31 @@ fn a_script_is_recorded_by_its_interpreter_and_output_comes_once() {
     );
 }
 
+/// Predictions are multiples of the duration, in which the program also waits; its files are in memory by then.
+#[test]
+fn the_native_duration_is_that_of_a_second_run_with_what_it_waits() {
+    let recorded = Recorded::new();
+    let (curve, _) = recorded.curve(&format!("wait {}", recorded.path("read")), &[]);
+    let [cpu_s, wall_s] = ["native_cpu_s", "native_wall_s"].map(|key| curve[key].as_f64().unwrap());
+    assert!(
+        (0.3..3.0).contains(&wall_s) && cpu_s < wall_s - 0.2,
+        "{cpu_s} {wall_s}"
+    );
+    let file = recorded.path("curve");
+    let options = ["--local", "512KiB", "--technology", "tcp-25gbe", "--json"];
+    let predicted = json(&told(
+        &[&["curve", "predict", &file][..], &options].concat(),
+    ));
+    let predicted = &predicted["predictions"][0];
+    let faults = predicted["faults_count"].as_f64().unwrap();
+    let slowdown = predicted["slowdown"].as_f64().unwrap();
+    let us_per_fault = (slowdown - 1.0) * wall_s * 1e6 / faults;
+    assert!(
+        faults > 1000.0 && (34.0..40.0).contains(&us_per_fault),
+        "{us_per_fault} {predicted}"
+    );
+}
+
 #[test]
 fn a_curve_is_shown_and_predicts() {
     let recorded = Recorded::new();

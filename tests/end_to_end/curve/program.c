@@ -103,6 +103,15 @@ static void *fill(void *part)
 	return NULL;
 }
 
+/* Waits without the CPU, much longer in the first run: as a program does that reads its files from a disk. */
+static void wait_for_file(const char *path)
+{
+	int is_first = access(path, F_OK);
+	if (is_first)
+		fclose(fopen(path, "w"));
+	usleep(is_first ? 3000000 : 300000);
+}
+
 int main(int count, char **arguments)
 {
 	const char *how = count > 1 ? arguments[1] : "walk";
@@ -111,6 +120,8 @@ int main(int count, char **arguments)
 		fill_and_free(arguments[2]);
 		return 0;
 	}
+	if (count > 2 && !strcmp(how, "wait"))
+		wait_for_file(arguments[2]);
 	if (!strcmp(how, "close"))
 		syscall(SYS_close_range, 3, ~0u, 0);
 	if (!strcmp(how, "fork")) {
