@@ -187,11 +187,9 @@ struct GroupFiles<'a> {
 impl GroupFiles<'_> {
     fn read<T>(&mut self, name: &str, parser: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         let read = self.sys.read(&format!("{}/{name}", self.folder), self.text);
-        let parsed = read
-            .map_err(|e| self.absent(name, e))
-            .and_then(|()| {
-                parser(self.text).ok_or_else(|| AbsentValue::new(Reason::Malformed, name))
-            });
+        let parsed = read.map_err(|e| self.absent(name, e)).and_then(|()| {
+            parser(self.text).ok_or_else(|| AbsentValue::new(Reason::Malformed, name))
+        });
         self.missing_values.keep("cgroups", parsed)
     }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const PAGE_BYTES: u64 = 4096;
@@ -104,10 +105,35 @@ impl Mounted {
         self.answers.send(answer).unwrap();
     }
 
+    /// Waits until this number of pages is asked for, or nothing for a while; answers, and returns the number. Other
+    /// requests succeed.
+    fn answer_reads(&self, pages: u64, patience: Duration) -> u64 {
+        let mut asked = Vec::new();
+        let pages_of = |request: &PageRequest| match request.command {
+            READ => u64::from(request.bytes) / PAGE_BYTES,
+            _ => 0,
+        };
+        while asked.iter().map(pages_of).sum::<u64>() < pages
+            && let Ok(request) = self.asked.recv_timeout(patience)
+        {
+            asked.push(request);
+        }
+        for request in &asked {
+            let first = request.offset / PAGE_BYTES;
+            let read = first..first + pages_of(request);
+            self.answer(request, 0, &read.flat_map(page).collect::<Vec<u8>>());
+        }
+        asked.iter().map(pages_of).sum()
+    }
+
     /// Unmounts the folder, which ends the process with this code.
     fn ends(&mut self) -> Option<i32> {
         let point = self.point();
-        gleaner_harness::succeed(Command::new("umount").arg(&point));
+        // A loop device that was detached keeps its file a moment longer.
+        wait_for("the unmount", || {
+            let unmounted = Command::new("umount").arg(&point).status();
+            unmounted.unwrap().success()
+        });
         let ended = wait_for_some("the end", || self.process.try_wait().unwrap());
         ended.code()
     }
@@ -216,6 +242,60 @@ fn answers_in_another_order_reach_their_readers() {
     assert_eq!(mounted.ends(), Some(0));
     let last = mounted.asked.iter().last().unwrap();
     assert_eq!(last.command, DISCONNECT, "the server is told of the end");
+}
+
+/// A loop device of the export, without a cache, as `gleaner-clerk attach` makes it.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn new(mounted: &Mounted) -> Self {
+        let mut command = Command::new("losetup");
+        command.args(["--find", "--show", "--direct-io=on", "--sector-size=4096"]);
+        command.arg(mounted.file()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The kernel looks for partitions.
+        while child.try_wait().unwrap().is_none() {
+            mounted.answer_reads(1, Duration::from_millis(10));
+        }
+        let made = child.wait_with_output().unwrap();
+        assert!(made.status.success());
+        Self(String::from_utf8(made.stdout).unwrap().trim().to_owned())
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+/// Swap has many pages under way: none of them waits for another one's answer.
+#[test]
+fn a_loop_devices_reads_are_under_way_together() {
+    let mut mounted = Mounted::new();
+    let device = LoopDevice::new(&mounted);
+    let mut options = OpenOptions::new();
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_DIRECT);
+    let file = options.read(true).open(&device.0).unwrap();
+    let mut together = Vec::new();
+    thread::scope(|scope| {
+        let file = &file;
+        let readers: Vec<_> = (0..PAGES)
+            .map(|number| scope.spawn(move || read_page(file, number)))
+            .collect();
+        let mut patience = Duration::from_secs(10);
+        while !readers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            together.push(mounted.answer_reads(PAGES, patience));
+            patience = Duration::from_millis(50);
+        }
+        for (number, reader) in (0..).zip(readers) {
+            assert!(reader.join().unwrap().unwrap() == page(number), "{number}");
+        }
+    });
+    assert_eq!(together[0], PAGES, "{together:?}");
+    drop(file);
+    drop(device);
+    assert_eq!(mounted.ends(), Some(0));
 }
 
 #[test]
