@@ -253,7 +253,7 @@ impl LoopDevice {
         command.args(["--find", "--show", "--direct-io=on", "--sector-size=4096"]);
         command.arg(mounted.file()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // The kernel looks for partitions.
+        // The kernel flushes the file first.
         while child.try_wait().unwrap().is_none() {
             mounted.answer_reads(1, Duration::from_millis(10));
         }

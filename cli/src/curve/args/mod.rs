@@ -45,8 +45,8 @@ pub(crate) enum Step {
 ///
 /// The program runs three times: twice as it is (the second run, with its files in memory, gives CPU time, duration and
 /// peak memory), and once under QEMU's user-mode emulation, which takes 20 to 40 times as long. It must read its input
-/// from files, and must not need its earlier output removed. Standard output is that of the first run. Threads and forked processes are recorded; programs started by execve are
-/// not, and the curve then says that it is cut.
+/// from files, and must not need its earlier output removed. Standard output is that of the first run. Threads and
+/// forked processes are recorded; programs started by execve are not, and the curve then says that it is cut.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner curve record -o sort.curve -- sort -S 512M big
