@@ -22,7 +22,8 @@ pub struct PagingTimes {
 const PAGE_INS: (f64, f64) = (1e-3, 1e4);
 /// Rate of pages per second from which the short work unit is used.
 const FREQUENT_PER_S: f64 = 100.0;
-/// Work units, in seconds of the native duration. With the short one, the model's range ends at 100 million pages a second.
+/// Work units, in seconds of the native duration. With the short one, the model's range ends at 100 million pages a
+/// second.
 const SHORT_UNIT_S: f64 = 1e-4;
 const LONG_UNIT_S: f64 = 1.0;
 
